@@ -1,4 +1,4 @@
-"""Records of which only the shape matters: every cell of their rows is null."""
+"""Records without values: every cell of their rows is null."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _OPERATIONS = "cud"
 
 
 def blank_records(shape: Shape) -> Records:
-    """A create, an update and a delete of this shape, with images that lack every column. They show
-    which shapes a transform makes of it as far as that does not depend on values."""
+    """Return a create, an update and a delete of this shape, with images that lack every column.
+    They show the shapes that a transform makes of it, as far as these do not depend on values."""
     image = make_image([])
     memory = np.frombuffer(image + bytes(PADDING), np.uint8).copy()
     address = address_of(memory)

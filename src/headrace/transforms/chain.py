@@ -1,4 +1,4 @@
-"""Transforms one after the other."""
+"""Chains of transforms, applied one after the other."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _OF_KEY = "$Key"
 
 @dataclass(frozen=True)
 class Step:
-    """A transform by its alias, and the predicate that decides which records it applies to."""
+    """A transform with its alias, and the predicate that selects the records that it applies to."""
 
     alias: str
     transform: Transform
     kind: str = ""
-    """What its property `type` says."""
+    """The value of its property `type`."""
     predicate: Predicate | None = None
     negate: bool = False
     hidden: HiddenTexts = field(default_factory=HiddenTexts)
-    """What errors show as written of its properties."""
+    """The texts of its properties that errors must not contain."""
     kernels: tuple[str, ...] = ()
     """See Declaration."""
 
 
 Failed = Callable[[Records, Step, HeadraceError], None]
-"""Called with a record as it was before the chain, the step that failed, and why it did."""
+"""Called with a record before the chain, the step that failed, and the error."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Chain:
 
     @property
     def ordering(self) -> Ordering:
-        """What all of them do to the order of records with one key: the most that one does, and
-        NONE where several together do more."""
+        """The combined effect of the transforms on the order of records with one key: the strongest
+        of their effects, or NONE if the combination has a stronger one."""
         orderings = {step.transform.ordering for step in self.steps}
         if Ordering.NONE in orderings or self._mixes_keys(orderings):
             return Ordering.NONE
@@ -72,22 +72,23 @@ class Chain:
 
     @property
     def changes_keys(self) -> bool:
-        """Whether a step is one of Kafka Connect's for keys, which may put defaults for nulls."""
+        """Whether a step is one of Kafka Connect's for keys, which may replace nulls by
+        defaults."""
         return any(step.kind.endswith(_OF_KEY) for step in self.steps)
 
     @property
     def id_ordering(self) -> Ordering | None:
-        """The ordering of the step that unwraps keys of documents, where one does."""
+        """The ordering of the step that unwraps keys of documents, if any."""
         orderings = (step.transform.ordering for step in self.steps)
         return next((each for each in orderings if each in _OF_IDS), None)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The modules whose kernels its transforms call, beside those of every query."""
+        """The modules whose kernels its transforms call, in addition to those of every query."""
         return tuple(module for step in self.steps for module in step.kernels)
 
     def _mixes_keys(self, orderings: set[Ordering]) -> bool:
-        """Whether a topic may get keys that a step has changed and keys that it has not."""
+        """Whether a topic may get both keys that a step has changed and keys that it has not."""
         if len(orderings.intersection(_OF_IDS)) > 1:
             return True
         merges = Ordering.PER_TABLE in orderings
@@ -101,10 +102,10 @@ class Chain:
         return False
 
     def __call__(self, pieces: Sequence[Records], failed: Failed | None = None) -> list[Records]:
-        """Applies the chain to the Records of a slice; pieces without records are left out.
+        """Apply the chain to the Records of a slice; pieces without records are left out.
 
-        A record that a transform cannot take raises the transform's HeadraceError; with `failed`,
-        calls it with the error instead, and leaves the record out.
+        A record that a transform cannot process raises the transform's HeadraceError; with
+        `failed`, calls it with the error instead, and leaves the record out.
         """
         if not self.steps:
             return list(pieces)
@@ -120,7 +121,8 @@ class Chain:
         return made
 
     def expected(self, shape: Shape) -> list[Shape]:
-        """The shapes that records of `shape` get, as far as that is known without their values."""
+        """Return the possible shapes of records of `shape` after the chain, as far as they do not
+        depend on values."""
         if not self.steps:
             return [shape]
         expected = [blank_records(shape)]
@@ -130,13 +132,13 @@ class Chain:
 
 
 class Originals:
-    """Records as they were before the chain, by their places."""
+    """Records before the chain, by their places."""
 
     def __init__(self, pieces: Sequence[Records]) -> None:
         self._pieces = pieces
 
     def of(self, records: Records) -> Iterator[Records]:
-        """The one record before the chain, each by itself, of what is in `records`."""
+        """Yield the original of each record in `records`, as single Records."""
         for piece in self._pieces:
             of_piece = np.isin(piece.place, records.place)
             if of_piece.any():
@@ -144,12 +146,12 @@ class Originals:
 
 
 def _expected(step: Step, records: Records) -> list[Records]:
-    """What one step makes of blank records; nothing where it needs values for that."""
+    """Return the results of a step for blank records; empty if they depend on values."""
     transform = step.transform
     apply = transform.expected if isinstance(transform, Foresight) else transform.apply
     try:
         results = list(_split(step, records, apply))
-    except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
+    except Exception as error:  # noqa: BLE001 - custom transforms may raise any exception
         log.debug("transforms.%s needs values of %s: %s", step.alias, records.shape.topic, error)
         return []
     return [result for result in results if len(result)]
@@ -158,7 +160,7 @@ def _expected(step: Step, records: Records) -> list[Records]:
 def _passed(
     step: Step, records: Records, failed: Failed | None, originals: Originals | None
 ) -> Iterator[Records]:
-    """What one step makes of Records."""
+    """Return the results of a step for Records."""
 
     def apply(matching: Records) -> Iterable[Records]:
         if failed is None or originals is None:
@@ -171,7 +173,8 @@ def _passed(
 def _split(
     step: Step, records: Records, apply: Callable[[Records], Iterable[Records]]
 ) -> Iterator[Records]:
-    """The records that the step's predicate leaves alone, and what `apply` makes of the others."""
+    """Yield the records that the step's predicate excludes, and the results of `apply` for the
+    others."""
     matches = True if step.predicate is None else step.predicate.matches(records)
     if isinstance(matches, np.ndarray):
         mask = ~matches if step.negate else matches
@@ -195,14 +198,14 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
         failure = HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
         raise failure from _cause(step, error)
     except MemoryError:
-        # Whether the record passes depends on what else the process holds.
+        # Whether the record passes depends on the other memory of the process.
         raise HeadraceError(
             "transforms.out_of_memory",
             f"transforms.{step.alias}: the process has no more memory",
             "Give the executors more memory, or smaller batches.",
             retriable=True,
         ) from None
-    except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
+    except Exception as error:  # noqa: BLE001 - custom transforms may raise any exception
         text = _shown(str(error), step)
         raise HeadraceError(
             "transforms.raised",
@@ -216,12 +219,14 @@ def _shown(text: str, step: Step) -> str:
 
 
 def _cause(step: Step, error: Exception) -> Exception | None:
-    """What a traceback may show beside the step's error."""
+    """Return the cause that a traceback may show with the step's error; None if it may contain
+    hidden texts."""
     return None if step.hidden.properties else error
 
 
 def _sound(transform: Transform, records: Records, results: list[Records]) -> list[Records]:
-    """What a transform gave, as far as it is records of `records`, none of them twice.
+    """Return the results of a transform after checking that they are records of `records`, each at
+    most once.
 
     Raises HeadraceError("transforms.wrong_result").
     """
@@ -255,8 +260,8 @@ def _wrong_result(what: str) -> HeadraceError:
 def _tolerated(
     step: Step, records: Records, failed: Failed, originals: Originals
 ) -> Iterator[Records]:
-    """Halves the records until those that fail are alone. Raises errors that are
-    retriable: they are not about a record."""
+    """Apply a step to halves of the records until those that fail are isolated. Raises retriable
+    errors, which do not concern a record."""
     try:
         yield from _applied(step, records)
         return

@@ -21,10 +21,9 @@ _SCALARS = {
 class Example:
     """A record and a transform's options.
 
-    `key` and `value` are as JSON knows them; their schemas are inferred: integers are int64, and
-    every field is optional. `names` are those of schemas, by their paths: `value` and
-    `value.after`; `parameters` are those of scalars' schemas, by their paths. `headers` are texts
-    by name.
+    `key` and `value` are JSON values; their schemas are inferred: integers are int64, and every
+    field is optional. `names` are names of schemas by path: `value` and `value.after`; `parameters`
+    are parameters of scalars' schemas by path. `headers` are texts by name.
     """
 
     value: object
@@ -74,7 +73,7 @@ class Example:
 
 
 def _payload(value: object) -> object:
-    """A value as Kafka Connect's JSON form has it: bytes in Base64."""
+    """Return a value in Kafka Connect's JSON form: bytes in Base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Mapping):

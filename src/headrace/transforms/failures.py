@@ -1,5 +1,5 @@
-"""Records that a transform or a converter cannot take: the end of the query, left out, or dead
-letters."""
+"""Records that a transform or a converter cannot process: they end the query, are left out, or
+become dead letters."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 _PREFIX = "__connect.errors."
 TRANSFORMATION = "TRANSFORMATION"
 STAGES = {role: f"{role.upper()}_CONVERTER" for role in ("key", "value", "header")}
-"""Kafka Connect's words for what could not take a record."""
+"""Kafka Connect's names of the stage that could not process a record."""
 _TEXT = Schema(Type.STRING)
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """A record as it was before the chain, and what was wrong with it."""
+    """A record before the chain, and its error."""
 
     records: Records
     stage: str
@@ -41,7 +41,7 @@ class _Failure:
 
 @dataclass(frozen=True)
 class _Letter:
-    """The shape of dead letters, and the columns of what differs from one to the next."""
+    """The shape of dead letters, and the columns in which they differ."""
 
     shape: Shape
     stages: Column
@@ -52,11 +52,11 @@ class _Letter:
 
 @dataclass(frozen=True)
 class FailurePolicy:
-    """What becomes of records that a transform or a converter cannot take.
+    """Handling of records that a transform or a converter cannot process.
 
-    Without `tolerates` the first one ends the query. `dead_letters` is the topic that they get, in
-    the form that they had before the chain; empty: they are left out. `tells`: dead letters say in
-    headers why. `connector` is its name there.
+    Without `tolerates` the first one ends the query. `dead_letters` is the topic of dead letters,
+    which have the records' form before the chain; empty: the records are left out. `tells`: dead
+    letters have headers with the error. `connector` is its name in these headers.
     """
 
     tolerates: bool = False
@@ -72,7 +72,7 @@ class FailurePolicy:
 
     @staticmethod
     def named(config: FailedRecordsConfig, name: str) -> FailurePolicy:
-        """The policy of a configuration; `name` is the connector's in dead letters."""
+        """Return the policy of a configuration; `name` is the connector's name in dead letters."""
         return FailurePolicy(
             config.errors_tolerance == "all",
             config.errors_log_enable,
@@ -82,7 +82,7 @@ class FailurePolicy:
         )
 
     def run(self, chain: Chain, pieces: Sequence[Records]) -> list[Records]:
-        """What the chain makes of the Records of a slice, dead letters among them.
+        """Run the chain over the Records of a slice and return its results, including dead letters.
 
         Raises HeadraceError for a record that is not tolerated.
         """
@@ -105,9 +105,9 @@ class FailurePolicy:
     def unrendered(
         self, originals: Sequence[Records], converters: Mapping[str, str]
     ) -> Callable[[Records, str, HeadraceError], Records | None]:
-        """Receives a record that has no rendering, for `SliceConverter.convert`: returns the dead
-        letter that replaces it. `originals` are the Records before the chain, `converters` the
-        names of the converters by role."""
+        """Return a callback for records that have no rendering, for `SliceConverter.convert`: it
+        returns the dead letter that replaces the record. `originals` are the Records before the
+        chain, `converters` the names of the converters by role."""
 
         def failed(records: Records, role: str, error: HeadraceError) -> Records | None:
             if not self.tolerates:
@@ -115,7 +115,7 @@ class FailurePolicy:
             is_letter = bool(self.dead_letters) and records.shape.topic == self.dead_letters
             self.tell(records.shape.topic, error)
             if is_letter or not self.dead_letters:
-                return None  # a record that has no rendering before the chain either
+                return None  # the record has no rendering before the chain either
             (original,) = Originals(originals).of(records)
             return self._letter([_Failure(original, STAGES[role], converters[role], error)])
 
@@ -128,7 +128,7 @@ class FailurePolicy:
         return [self._letter(some) for some in by_shape.values()]
 
     def _letter(self, failures: Sequence[_Failure]) -> Records:
-        """Failures of one shape as records of the dead letter topic."""
+        """Return failures of one shape as records of the dead letter topic."""
         failures = sorted(failures, key=lambda failure: int(failure.records.place[0]))
         first = failures[0].records
         partition = None
@@ -168,7 +168,7 @@ class FailurePolicy:
 def context(
     topic: Node, connector: str, stage: Node, kind: Node, message: Node, trace: Node
 ) -> dict[str, Node]:
-    """The headers that tell why a record is a dead letter, by name: Kafka Connect's."""
+    """Return Kafka Connect's headers with the error of a dead letter, by name."""
     told = {
         "topic": topic,
         "connector.name": Constant(_TEXT, connector),
@@ -185,7 +185,7 @@ def context(
 def context_texts(
     connector: str, topic: str, stage: str, kind: str, error: HeadraceError
 ) -> dict[str, Constant]:
-    """The same for one record."""
+    """Return the headers of `context` for one record, as constants."""
     texts = (topic, stage, kind, error.message, str(error))
     of_topic, of_stage, of_kind, message, trace = (Constant(_TEXT, text) for text in texts)
     told = context(of_topic, connector, of_stage, of_kind, message, trace)

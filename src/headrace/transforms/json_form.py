@@ -1,4 +1,4 @@
-"""Chains over records in Kafka Connect's JSON form."""
+"""Runs chains over records in Kafka Connect's JSON form."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 
 def read_chain(properties: Mapping[str, str]) -> Chain:
-    """The chain of a configuration, whose connector is left out; its warnings go to the log. Raises
-    HeadraceError as `examine_properties`."""
+    """Return the chain of a configuration without the connector's properties; logs its warnings.
+    Raises HeadraceError as `examine_properties`."""
     examined = examine_properties(properties)
     for warning in examined.warnings:
         log.warning("%s", warning)
@@ -27,10 +27,10 @@ def read_chain(properties: Mapping[str, str]) -> Chain:
 
 
 def examine_properties(properties: Mapping[str, str]) -> ReadChain:
-    """The chain of a configuration, whose connector is left out, and its warnings.
+    """Return the chain of a configuration without the connector's properties, and its warnings.
 
-    Raises HeadraceError("config.invalid") that names all that is wrong with transforms, predicates,
-    converters and what becomes of failed records.
+    Raises HeadraceError("config.invalid") with all problems of transforms, predicates, converters
+    and the handling of failed records.
     """
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
     config, problems = ChainConfig.examine(ChainConfig.concerned(given))
@@ -51,7 +51,8 @@ def apply_json(
 def run_chain(
     chain: Chain, entries: Sequence[Mapping[str, object]]
 ) -> list[dict[str, object] | None]:
-    """What a chain makes of each record: it, None when it was dropped, or its error."""
+    """Return the result of a chain for each record: the record, None if it was dropped, or its
+    error."""
     errors: dict[int, HeadraceError] = {}
 
     def failed(original: Records, _step: Step, error: HeadraceError) -> None:

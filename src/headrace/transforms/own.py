@@ -1,4 +1,4 @@
-"""The options of a transform that is somebody's function: any."""
+"""The options of a custom transform, which may have any names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.config.property import Group, PassThrough
 
 
 class OwnOptions(Configuration):
-    """Every option is handed on as text."""
+    """Every option is passed on as text."""
 
     options = PassThrough(
         "*", EXACT_TEXT, Group.CONVERTERS, "Handed to the function.", pattern=r"(.+)"

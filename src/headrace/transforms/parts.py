@@ -1,4 +1,4 @@
-"""The part of a record that a transform works on: its key or its value."""
+"""The part of a record to which a transform applies: its key or its value."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from headrace.errors import HeadraceError
 from headrace.transforms.transform import PerShape, passing
 
 StructStep = Callable[[Records, Struct], Iterator[Records]]
-"""What becomes of records whose part is this struct."""
+"""Transforms records whose part is this struct."""
 MapStep = Callable[[Records, list[Mapping[str, object]]], list[object]]
-"""What becomes of the maps that records without schemas have as their part."""
+"""Transforms the maps that are the part of records without schemas."""
 
 
 class Part(StrEnum):
-    """Which part."""
+    """Part of a record."""
 
     KEY = "key"
     VALUE = "value"
@@ -33,26 +33,26 @@ class Part(StrEnum):
         return shape.key if self is Part.KEY else shape.value
 
     def in_shape(self, shape: Shape, node: Node | None) -> Shape:
-        """The shape with another node as this part."""
+        """Return the shape with another node as this part."""
         return replace(shape, key=node) if self is Part.KEY else replace(shape, value=node)
 
     def absent(self, records: Records) -> np.ndarray:
-        """Which records lack the part (bool, one per record)."""
+        """Return which records lack the part (bool, one per record)."""
         return nulls(records, records.shape.key) if self is Part.KEY else tombstones(records)
 
 
 class PartTransform:
     """Applies a step to the structs of a part, and another to the maps of records without schemas.
-    Records that lack the part pass as they are."""
+    Records that lack the part pass unchanged."""
 
     def __init__(self, part: Part, purpose: str) -> None:
-        """`purpose` says in errors what only structs are fit for."""
+        """`purpose` names the operation that needs structs, for errors."""
         self.part = part
         self._purpose = purpose
         self._schemaless = PerShape(lambda shape: part.in_shape(shape, column_of(SCHEMALESS)))
 
     def apply(self, records: Records, struct: StructStep, schemaless: MapStep) -> Iterator[Records]:
-        """What becomes of the records. Raises HeadraceError("transforms.not_a_struct")."""
+        """Yield the transformed records. Raises HeadraceError("transforms.not_a_struct")."""
         others = yield from passing(records, self.part.absent(records))
         if others is None:
             return
@@ -82,7 +82,8 @@ class PartTransform:
 
 
 def not_a_struct(part: Part, topic: str, kind: str, purpose: str) -> HeadraceError:
-    """The error of a part of another kind, or without schema; `purpose` is what takes structs."""
+    """The error of a part of another kind, or without schema; `purpose` is the operation that needs
+    structs."""
     if kind == Type.ANY.value:
         return HeadraceError(
             "transforms.not_a_struct",

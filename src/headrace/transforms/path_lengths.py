@@ -1,4 +1,5 @@
-"""A bound on the paths that fields of nested structs, and their schemas, are named by."""
+"""A limit on the length of the paths after which fields of nested structs, and their schemas, are
+named."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ MOST_CHARACTERS = 16_000_000
 
 @dataclass
 class PathLengths:
-    """The characters of paths that are left for one record. A field with a long name makes the path
-    of each field below it as long."""
+    """The remaining characters of paths for one record. A field with a long name lengthens the path
+    of each field below it."""
 
     left: int = MOST_CHARACTERS
 
     def take(self, path: str) -> str:
-        """The path. Raises HeadraceError("transforms.paths_too_long")."""
+        """Count and return the path. Raises HeadraceError("transforms.paths_too_long")."""
         self.left -= len(path)
         if self.left < 0:
             raise HeadraceError(

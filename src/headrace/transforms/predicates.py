@@ -40,7 +40,7 @@ class HasHeaderKeyOptions(Configuration):
 
 @dataclass(frozen=True)
 class TopicNameMatches:
-    """True for records whose whole topic matches."""
+    """True for records whose whole topic name matches."""
 
     pattern: Expression
 
@@ -51,7 +51,7 @@ class TopicNameMatches:
 
 @dataclass(frozen=True)
 class HasHeaderKey:
-    """True for records that have a header of this name."""
+    """True for records that have a header with this name."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""The transforms and predicates of a configuration, checked all at once."""
+"""Reads the transforms and predicates of a configuration, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from headrace.transforms.unwrapping.added_fields import STRUCTS
 
 T = TypeVar("T")
 _COMPATIBILITY, _MOST_CELLS = "headrace.compatibility", "headrace.record.max.cells"
-"""Options that transforms have from their connector unless they are given."""
+"""Options that transforms inherit from their connector unless they are given."""
 _OF_EVERY = ("predicate", "negate")
 _METHODS = {"transforms": "apply", "predicates": "matches"}
 
 
 @dataclass(frozen=True)
 class ReadChain:
-    """A chain, what is wrong with its properties, and what the operator should know of them."""
+    """A chain, the problems of its properties, and warnings for the operator."""
 
     chain: Chain
     problems: Sequence[PropertyFinding]
@@ -36,7 +36,7 @@ class ReadChain:
 
 
 def examine_chain(config: TransformsConfig) -> ReadChain:
-    """The chain of a configuration; a step that has a problem is left out."""
+    """Return the chain of a configuration; a step with a problem is left out."""
     reading = _Reading(
         {
             _COMPATIBILITY: str(config.headrace_compatibility),
@@ -75,7 +75,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
             predicate, kernels = predicates.get(name), find_transform(kind).kernels
             steps.append(Step(alias, transform, kind, predicate, negate, hidden, kernels))
     _share_headers(steps)
-    # Records that come from elsewhere may be of any version.
+    # Records from other sources may be of any version.
     event_format = config.event_format_version if isinstance(config, ExecutionConfig) else None
     reading.check_asked_fields(steps, event_format)
     as_written = config.hidden.in_finding
@@ -87,7 +87,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
 
 
 def _share_headers(steps: Sequence[Step]) -> None:
-    """See SharesHeaders: a transform with `passes_records` makes no new ones."""
+    """See SharesHeaders: a transform with `passes_records` does not make new records."""
     for step in steps:
         if isinstance(step.transform, SharesHeaders):
             step.transform.share_headers()
@@ -96,9 +96,9 @@ def _share_headers(steps: Sequence[Step]) -> None:
 
 
 def chain_of(config: TransformsConfig) -> Chain:
-    """The chain of a configuration.
+    """Return the chain of a configuration.
 
-    Raises HeadraceError("config.invalid") that names all that is wrong with it.
+    Raises HeadraceError("config.invalid") with all problems.
     """
     examined = examine_chain(config)
     if examined.problems:
@@ -113,7 +113,7 @@ def _options(members: Sequence[Member[str]], alias: str) -> dict[str, str]:
 
 class _Reading:
     def __init__(self, inherited: Mapping[str, str]) -> None:
-        """`inherited`: what options are where they are not given."""
+        """`inherited`: the values of options that are not given."""
         self._inherited = inherited
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
@@ -142,7 +142,8 @@ class _Reading:
         options: dict[str, str],
         find: Callable[[str], Declaration[T]],
     ) -> T | None:
-        """What `family.alias.type` names, made of its options; None with a problem noted."""
+        """Return the object that `family.alias.type` names, made with its options; None if a
+        problem was recorded."""
         prefix = f"{family}.{alias}."
         kind = options.pop("type", "").strip()
         if not kind:
@@ -175,8 +176,9 @@ class _Reading:
         return None
 
     def check_asked_fields(self, steps: Sequence[Step], event_format: str | None) -> None:
-        """Notes structs that no envelope has, unless a transform before may have added them, and
-        fields that events of `event_format` (None: of any) do not have."""
+        """Record problems for structs that no envelope has, unless an earlier transform may have
+        added them, and warnings for fields that events of `event_format` (None: any) do not
+        have."""
         for step in steps:
             for option, field in getattr(step.transform, "asked_fields", ()):
                 name = f"transforms.{step.alias}.{option}"
@@ -203,8 +205,9 @@ class _Reading:
                 return
 
     def _note_misspelt(self, options: dict[str, str], prefix: str) -> None:
-        """Takes out what is all but certainly an option that every transform has, misspelt: without
-        it the transform would be for other records."""
+        """Remove options that are almost certainly a misspelling of an option that every transform
+        has, and record a problem: without that option the transform would apply to other
+        records."""
         for name in list(options):
             meant = next((each for each in _OF_EVERY if distance(name.lower(), each, 1) <= 1), None)
             if meant is not None:
@@ -220,7 +223,7 @@ class _Reading:
     def _current(
         self, declaration: Declaration[Any], options: dict[str, str], prefix: str
     ) -> Mapping[str, str]:
-        """The options with former ones replaced, unless what replaces them is given as well."""
+        """Return the options with former ones replaced, unless their successor is given as well."""
         if declaration.replacements is None:
             return options
         current = dict(options)

@@ -1,4 +1,4 @@
-"""The reference pages of transforms and predicates, from their declarations."""
+"""Generates the reference pages of transforms and predicates from their declarations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _Entry = tuple[str, Declaration[Any]]
 
 
 def index() -> str:
-    """The page that has all transforms and predicates, with the way to the page of each."""
+    """Return the index page of all transforms and predicates, with a link to the page of each."""
     parts = [_HEAD]
     parts += _table("Transforms", transforms())
     parts += [_PREDICATES, *_table("Predicates", predicates())]
@@ -55,12 +55,13 @@ def index() -> str:
 
 
 def pages() -> dict[str, str]:
-    """The page of each transform and predicate, by its path beside the index."""
+    """Return the page of each transform and predicate, by its path relative to the index."""
     return {path: _page(name, entries) for path, name, entries in _listed()}
 
 
 def page_of(name: str) -> str:
-    """The page of one, by its class or short name. Raises HeadraceError as `find_transform`."""
+    """Return the page of a transform or predicate by its class or short name. Raises HeadraceError
+    as `find_transform`."""
     for _, short, entries in _listed():
         if name.partition("$")[0] == short or name in (java_class for java_class, _ in entries):
             return _page(short, entries)
@@ -73,19 +74,19 @@ def page_of(name: str) -> str:
 
 
 def short_names() -> dict[str, str]:
-    """The names of pages, by their lower case."""
+    """Return the names of pages by their lower case."""
     return {name.lower(): name for _, name, _ in _listed()}
 
 
 @cache
 def options_of_all() -> dict[str, list[Row]]:
-    """The options of each transform and predicate, by its short name."""
+    """Return the options of each transform and predicate, by its short name."""
     return {name: describe_rows(entries[0][1].options) for _, name, entries in _listed()}
 
 
 def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:
-    """Path, name and declarations of each page; the classes of one name for keys and values share
-    one."""
+    """Yield path, name and declarations of each page; classes with the same name for keys and
+    values share a page."""
     by_name: dict[str, list[_Entry]] = {}
     declared: list[_Entry] = [*transforms(), *predicates()]
     for java_class, declaration in declared:
@@ -96,7 +97,7 @@ def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:
 
 
 def _group(java_class: str) -> str:
-    """The folder of a page: who has the class, or its connector."""
+    """Return the folder of a page: the owner of the class, or its connector."""
     parts = java_class.split(".")
     if _PREDICATES_GROUP in parts:
         return _PREDICATES_GROUP
@@ -160,8 +161,8 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
 
 
 def properties(example: Example, java_class: str) -> dict[str, str]:
-    """The properties of a transform with the example's options; with a predicate that selects the
-    records which Kafka's Filter leaves out."""
+    """Return the properties of a transform with the example's options; those of a predicate select
+    the records that Kafka's Filter drops."""
     name = short_name(java_class)
     is_predicate = java_class in dict(predicates())
     own = "predicates.p." if is_predicate else "transforms.t."
@@ -177,13 +178,13 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
 
 
 def behind(example: Example, java_class: str) -> dict[str, Any] | None:
-    """The example's record after the transform of this class, or after one with this predicate;
-    None: it is left out."""
+    """Return the example's record after the transform of this class, or after Filter with this
+    predicate; None if it is dropped."""
     return apply_json(properties(example, java_class), [example.record()])[0]
 
 
 def shown(record: Mapping[str, Any] | None) -> str:
-    """A record as the reference shows it: what it has, without most of its schemas."""
+    """Return a record as the reference shows it: its contents, without most schemas."""
     if record is None:
         return "left out"
     lines = {name: record.get(name) for name in ("topic", "partition", "timestamp")}

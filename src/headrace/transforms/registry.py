@@ -1,7 +1,7 @@
 """Finds the transform or predicate that a `type` names.
 
-A type is a class of Debezium or Kafka Connect, its short name (the part after the last dot),
-the name of an entry point of the group `headrace.transforms`, or `module:name` of one's own.
+A type is a class of Debezium or Kafka Connect, its short name (the part after the last dot), the
+name of an entry point of the group `headrace.transforms`, or `module:name` of a custom transform.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.transform import Declaration, FunctionTransform, Predicate, Transform
 
 GROUP = "headrace.transforms"
-"""The entry points of other packages: a Declaration, or a function `(records, options)`."""
+"""The entry point group of other packages: a Declaration, or a function `(records, options)`."""
 
 _KAFKA = "org.apache.kafka.connect.transforms"
 _DEBEZIUM = "io.debezium.transforms"
@@ -73,7 +73,7 @@ _TRANSFORMS = {
     f"{_KAFKA}.ReplaceField$Key": "kafka.replace_field:OF_KEY",
     f"{_KAFKA}.ReplaceField$Value": "kafka.replace_field:OF_VALUE",
 }
-"""By Java class; the modules are below headrace.transforms."""
+"""Transforms by Java class; the modules are below headrace.transforms."""
 
 _PREDICATES = {
     f"{_KAFKA}.predicates.HasHeaderKey": "predicates:HAS_HEADER_KEY",
@@ -82,16 +82,16 @@ _PREDICATES = {
 }
 
 _SHORT = {f"{_KAFKA}.Filter": "KafkaFilter"}
-"""Short names that are not the end of the class."""
+"""Short names that are not the last part of the class name."""
 
 
 def short_name(java_class: str) -> str:
-    """`InsertField$Value` of its class."""
+    """Return the short name of a class, for example `InsertField$Value`."""
     return _SHORT.get(java_class, java_class.rpartition(".")[2])
 
 
 def find_transform(name: str) -> Declaration[Transform]:
-    """The transform of a type.
+    """Return the transform of a type.
 
     Raises HeadraceError("transforms.unknown") if no transform has this name, and
     ("transforms.not_importable") for a user's own transform that cannot be loaded.
@@ -100,7 +100,7 @@ def find_transform(name: str) -> Declaration[Transform]:
 
 
 def find_predicate(name: str) -> Declaration[Predicate]:
-    """The predicate of a type. Raises HeadraceError as `find_transform`."""
+    """Return the predicate of a type. Raises HeadraceError as `find_transform`."""
     return _find(name, _PREDICATES, "predicate")
 
 
@@ -111,7 +111,7 @@ def transforms() -> Iterator[tuple[str, Declaration[Transform]]]:
 
 
 def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
-    """The predicates, as `transforms`."""
+    """Yield the predicates, in the form of `transforms`."""
     for java_class in sorted(_PREDICATES, key=short_name):
         yield java_class, _built_in(_PREDICATES[java_class])
 
@@ -150,14 +150,14 @@ def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]
 
 
 def _is_java_class(name: str) -> bool:
-    """Whether it is a class of somebody else's package, as Java writes it."""
+    """Whether a name has the form of a qualified Java class."""
     return re.fullmatch(r"[a-z_]\w*(\.\w+)*\.[A-Z][\w$]*", name) is not None
 
 
 def _near(name: str, built_in: Mapping[str, str], added: Collection[str]) -> list[str]:
-    """The short name that `name` most likely stands for, if there is one."""
+    """Return the short name that `name` most likely means, as a list of at most one."""
     if _is_java_class(name) and not name.startswith(_PACKAGES):
-        # Classes of one's own have such names, too; a misspelt package differs in a letter or two.
+        # Custom classes have such names, too; a misspelled package differs in a letter or two.
         return [*map(short_name, difflib.get_close_matches(name, built_in, n=1, cutoff=0.95))]
     known = [*map(short_name, built_in), *added]
     return difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
@@ -182,13 +182,13 @@ def _added(what: str) -> dict[str, str]:
 
 @cache
 def _declaration(name: str, place: str) -> Declaration[Any]:
-    """What lies at `module:name`."""
+    """Load the declaration at `module:name`."""
     module, _, attribute = place.partition(":")
     try:
         loaded: Any = import_module(module)
         for part in attribute.split("."):
             loaded = getattr(loaded, part)
-    except Exception as error:  # noqa: BLE001 - what a module of others raises
+    except Exception as error:  # noqa: BLE001 - any exception of the custom module
         raise HeadraceError(
             "transforms.not_importable",
             f"{place} cannot be loaded: {type(error).__name__}: {error}",

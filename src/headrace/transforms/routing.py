@@ -1,4 +1,4 @@
-"""Records sent to topics that their values name, and topics made of other names."""
+"""Routes records to topics that their values name, and renames topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.connect.sized_cache import SizedCache
 from headrace.transforms.transform import PerShape, WrongOption
 
 MOST_ROUTES = 10_000
-"""Topics of one shape that are kept in mind: those used last."""
+"""The most topics of one shape to remember; the least recently used ones are forgotten."""
 
 
 def _with_topic(shape: Shape, topic: str) -> Shape:
@@ -22,10 +22,10 @@ def _with_topic(shape: Shape, topic: str) -> Shape:
 
 
 class Renaming:
-    """What becomes of names that an expression matches."""
+    """Replacement of names that match an expression."""
 
     def __init__(self, regex: str, replacement: str, option: str) -> None:
-        """`option` is that of the replacement.
+        """`option` is the name of the replacement's option.
 
         Raises WrongOption("transforms.bad_replacement") for a group that the expression lacks.
         """
@@ -41,31 +41,31 @@ class Renaming:
             ) from None
 
     def __call__(self, name: str) -> str | None:
-        """The name with the first match replaced; None where the expression does not match all of
-        it."""
+        """Return the name with the first match replaced; None if the expression does not match the
+        whole name."""
         if not self._pattern.fullmatch(name):
             return None
         return self._pattern.replaced(name, self._replaced)
 
 
 class Routes:
-    """The shapes of records that were sent elsewhere: one per shape and topic."""
+    """The shapes of routed records: one per shape and topic."""
 
     def __init__(self, sent: Callable[[Shape, str], Shape] = _with_topic) -> None:
-        """`sent` gives the shape of records after a route; without it, only the topic changes."""
+        """`sent` returns the shape of routed records; by default only the topic changes."""
         self._sent = sent
         self._shapes: PerShape[SizedCache[str, Shape]] = PerShape(lambda _: SizedCache(MOST_ROUTES))
 
     def shape(self, shape: Shape, topic: str) -> Shape:
-        """The shape of records of `shape` that go to `topic`: the same one again, as long as there
-        are at most MOST_ROUTES."""
+        """Return the shape of records of `shape` that go to `topic`: the same object each time, as
+        long as there are at most MOST_ROUTES topics."""
         if topic == shape.topic:
             return shape
         return self._shapes(shape).of(topic, lambda: self._sent(shape, topic))
 
     def split(self, records: Records, topics: pa.Array) -> Iterator[Records]:
-        """The records by topic (texts, one per record, which may be dictionary-encoded); where it
-        is null or blank, they stay."""
+        """Yield the records grouped by topic (texts, one per record, which may be
+        dictionary-encoded); records with a null or blank topic stay."""
         for name, part in by_value(records, topics):
             stays = name is None or not str(name).strip()
             shape = records.shape if stays else self.shape(records.shape, str(name))
@@ -73,7 +73,8 @@ class Routes:
 
 
 def by_value(records: Records, array: pa.Array) -> Iterator[tuple[object, Records]]:
-    """The records by their values in an array, which may be dictionary-encoded, null among them."""
+    """Yield the records grouped by their values in an array, which may be dictionary-encoded; null
+    is one of the values."""
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     indices = encoded.indices

@@ -1,4 +1,4 @@
-"""Change events without schemas, as JSON has them: their parts found in their texts."""
+"""Change events without schemas, as in JSON: their parts are located in their texts."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _MATERIALISED = column_of(SCHEMALESS)
 class SchemalessEvents:
     """Records whose values are change events without schemas.
 
-    `texts` are the cells of the values, `before`, `after`, `source` and `op` those of these
-    members, an array (kind, address, length) per record each.
+    `texts` are the cells of the values; `before`, `after`, `source` and `op` are the cells of these
+    members; each is an array of (kind, address, length) per record.
     """
 
     records: Records
@@ -46,8 +46,9 @@ class SchemalessEvents:
 
     @staticmethod
     def of(records: Records, node: Node) -> tuple[SchemalessEvents, np.ndarray]:
-        """The events of records whose value is `node`, without a schema and not null, and which
-        records are events (bool, one per record): objects with `op`, and a struct `source`."""
+        """Return the events of records whose value is `node`, without a schema and not null, and
+        which records are events (bool, one per record): objects with `op`, and a struct
+        `source`."""
         if not is_json(node):
             records = with_values(records, _MATERIALISED, connect_values(records, node))
             node = _MATERIALISED
@@ -59,7 +60,7 @@ class SchemalessEvents:
         return events.with_rows(is_event), is_event
 
     def with_rows(self, mask: np.ndarray) -> SchemalessEvents:
-        """The events for which `mask` is true."""
+        """Return the events for which `mask` is true."""
         return SchemalessEvents(
             self.records.with_rows(mask),
             self.texts[mask],
@@ -70,8 +71,8 @@ class SchemalessEvents:
         )
 
     def field(self, struct: str, name: str) -> np.ndarray:
-        """The cells of a field of a struct of the events, or of the events' own with an empty
-        `struct`; null if the field is missing."""
+        """Return the cells of a field of a struct of the events, or of a field of the events
+        themselves if `struct` is empty; null if the field is missing."""
         if not struct:
             return members(self.texts, [name])[0]
         inside = members(self.texts, [struct])[0]
@@ -79,7 +80,7 @@ class SchemalessEvents:
 
 
 def _begins_with(cells: np.ndarray, character: str) -> np.ndarray:
-    """Where the text of a cell does (bool, one per cell)."""
+    """Return where the text of a cell begins with a character (bool, one per cell)."""
     first = cells.copy()
     first[:, gathering.LENGTH] = np.minimum(first[:, gathering.LENGTH], 1)
     texts = gathering.as_binary(first, gathering.has_values(cells))
@@ -90,10 +91,10 @@ def _begins_with(cells: np.ndarray, character: str) -> np.ndarray:
 def rows_with_fields(
     topic: str, rows: np.ndarray, names: Sequence[str], added: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, tuple[object, ...]]:
-    """The cells of rows with more fields, and their memory.
+    """Return the cells of rows with additional fields, and their memory.
 
-    Raises HeadraceError("transforms.field_name_twice") where a row has a field of that name, and
-    ("transforms.row_is_no_struct") for rows that are not objects.
+    Raises HeadraceError("transforms.field_name_twice") if a row already has a field of that name,
+    and ("transforms.row_is_no_struct") for rows that are not objects.
     """
     if not _begins_with(rows, "{").all():
         raise HeadraceError(
@@ -117,7 +118,7 @@ def rows_with_fields(
 
 
 def constant_cells(text: str, count: int) -> tuple[np.ndarray, tuple[object, ...]]:
-    """The same text of JSON for each of `count` records, and its memory."""
+    """Return the cells of a JSON text for each of `count` records, and its memory."""
     raw = text.encode()
     memory = np.frombuffer(raw + bytes(PADDING), np.uint8).copy()
     cells = np.empty((count, 3), np.int64)
@@ -126,5 +127,5 @@ def constant_cells(text: str, count: int) -> tuple[np.ndarray, tuple[object, ...
 
 
 def texts_in(cells: np.ndarray) -> list[str | None]:
-    """The texts of cells that hold JSON strings; others as they are shown, null as None."""
+    """The texts of cells that hold JSON strings; other values as their JSON text, null as None."""
     return [None if each is None else str(each) for each in loaded(cells)]

@@ -32,12 +32,13 @@ class Ordering(Enum):
     PER_TABLE = "per_table"
     """Several topics may become one; keys stay."""
     ID_VALUES = "id_values"
-    """The key of a document becomes the value of its `_id` in the Connect type that it has by
-    itself, which other types of BSON have as well; other keys and topics stay."""
+    """The key of a document becomes the value of its `_id` in its own Connect type, which other
+    BSON types may share; other keys and topics stay."""
     ID_TEXTS = "id_texts"
-    """Likewise a text (STRING), whatever the type."""
+    """The key of a document becomes a text (STRING) of its `_id`, whatever its type; other keys and
+    topics stay."""
     ID_NUMBERS = "id_numbers"
-    """Likewise a number of one type."""
+    """The key of a document becomes a number of one type; other keys and topics stay."""
     NONE = "none"
     """Topics and keys may change in any way."""
 
@@ -157,7 +158,7 @@ class PerShape(Generic[T]):
             made = self._made[shape]
             return shape if made is None else made[0]  # type: ignore[return-value]
         value = self._make(shape)
-        # A value that holds its own key would keep it for ever.
+        # A value that holds its own key would keep it alive forever.
         self._made[shape] = None if value is shape else (value,)
         return value
 

@@ -1,4 +1,5 @@
-"""ByLogicalTableRouter and ToLogicalTopicRouter: the events of several tables in one topic."""
+"""ByLogicalTableRouter and ToLogicalTopicRouter: route the events of several tables to one
+topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EnforceRecordSize: long texts and bytes of rows cut, so that records are not too large."""
+"""EnforceRecordSize: truncates long texts and bytes of rows, so that records are not too large."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _IMAGES = ("before", "after")
 _WHOLE = np.iinfo(np.int64).max
-_MOST_INT, _MOST_LONG = float(2**31 - 1), float(2**63 - 1024)  # doubles that an integer holds
+_MOST_INT, _MOST_LONG = float(2**31 - 1), float(2**63 - 1024)  # largest doubles of int and long
 
 
 class EnforceRecordSizeOptions(Configuration):
@@ -58,7 +58,7 @@ class EnforceRecordSizeOptions(Configuration):
 
 
 class _Field(NamedTuple):
-    """A field of an image (before, after) that may be cut, and the column of what is left of it."""
+    """A field of an image (before, after) that may be truncated, and the column for the rest."""
 
     image: str
     name: str
@@ -68,13 +68,13 @@ class _Field(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Cut:
-    """The fields of a shape that may be cut. `cut` are those that were: in the shapes of `shapes`
-    these are columns, the others stay what they are."""
+    """The fields of a shape that may be truncated. `cut` are those that were truncated so far: in
+    the shapes of `shapes` these are columns, the other fields are unchanged."""
 
     fields: tuple[_Field, ...]
     cut: set[_Field] = field(default_factory=set)
     shapes: dict[int, Shape] = field(default_factory=dict)
-    """By how many fields were cut."""
+    """Shapes by the number of truncated fields."""
 
     @staticmethod
     def of(shape: Shape) -> _Cut:
@@ -91,7 +91,7 @@ class _Cut:
         return _Cut(tuple(made))
 
     def shape(self, shape: Shape) -> Shape:
-        """The shape of records of which some fields were cut."""
+        """The shape of records with truncated fields."""
         number = len(self.cut)
         if number not in self.shapes:
             value = as_struct(shape.value)
@@ -107,8 +107,8 @@ class _Cut:
 
 
 class _Measured(NamedTuple):
-    """The values of a field, those that may be cut with their defaults, and how long these are
-    (int64): 0 where they are short enough for `min.field.size`."""
+    """The stored values of a field, the values with defaults, which may be truncated, and their
+    lengths (int64): 0 for values up to `min.field.size`."""
 
     field: _Field
     stored: pa.Array
@@ -117,8 +117,8 @@ class _Measured(NamedTuple):
 
 
 class EnforceRecordSize:
-    """See DECLARATION. Numbers, lists, structs and fields in them stay whole, so a record may stay
-    too large."""
+    """See DECLARATION. Numbers, lists, structs and fields in them are never truncated, so a record
+    may stay too large."""
 
     ordering = Ordering.KEEPS_KEY
 
@@ -150,7 +150,7 @@ class EnforceRecordSize:
         cut: _Cut,
         arrays: Mapping[Node, pa.Array],
     ) -> Iterator[Records]:
-        """The records, the large ones with what is `beyond` (bytes) taken from their fields."""
+        """Yield the records, the large ones with their fields truncated by `beyond` bytes."""
         yield records.with_rows(~large)
         part = records.with_rows(large)
         if not large.all():
@@ -188,7 +188,8 @@ class EnforceRecordSize:
     def _measured(
         self, records: Records, cut: _Cut, arrays: Mapping[Node, pa.Array]
     ) -> list[_Measured]:
-        """The fields that may be cut; `arrays` are values of the records that were read already."""
+        """Measure the fields that may be truncated; `arrays` are values of the records that were
+        already read."""
         unread = [each.node for each in cut.fields if each.node not in arrays]
         arrays = {**arrays, **dict(zip(unread, values_of(records, unread), strict=True))}
         made = []
@@ -212,13 +213,14 @@ def _sum(lengths: list[np.ndarray]) -> np.ndarray:
 
 
 def _share(part: np.ndarray, total: np.ndarray, taken: np.ndarray, most: float) -> np.ndarray:
-    """`part` of `total` as a share of what is taken, rounded up as Java does; 0 of nothing."""
+    """Return the share of `taken` that `part` has in `total`, rounded up as in Java; 0 if `total`
+    is 0."""
     ratio = part / np.maximum(total, 1).astype(np.float64)
     return np.asarray(np.minimum(np.ceil(ratio * taken), most).astype(np.int64))
 
 
 def _first(measured: _Measured, left: np.ndarray) -> pa.Array:
-    """The values, cut where less is `left` of them than all."""
+    """Return the values, truncated to `left` where that is less than their length."""
     cut = first_units if measured.field.column.schema.type is Type.STRING else first_bytes
     shorter = cut(measured.held, left)
     if measured.held is measured.stored:

@@ -7,7 +7,7 @@ from headrace.connect.trees import as_struct
 
 
 def envelope_of(shape: Shape) -> Struct | None:
-    """The value, if it is an envelope: a struct whose schema's name ends in `.Envelope`."""
+    """Return the value if it is an envelope: a struct whose schema's name ends in `.Envelope`."""
     value = as_struct(shape.value)
     is_envelope = value is not None and (value.schema.name or "").endswith(".Envelope")
     return value if is_envelope else None

@@ -48,20 +48,20 @@ class ExtractChangedRecordStateOptions(Configuration):
 
 @dataclass(frozen=True)
 class _Compared:
-    """A shape with the headers, the columns behind them, and the nodes that are compared."""
+    """A shape with the headers, the columns of the headers, and the nodes that are compared."""
 
     shape: Shape
     lists: tuple[tuple[Column, bool], ...]
-    """Each with whether it has the changed columns."""
+    """Columns of the headers, and whether each lists the changed columns."""
     before: Node
     after: Node
     columns: tuple[tuple[str, Node, Node], ...]
-    """By name, before and after."""
+    """Columns by name, with the nodes before and after the change."""
 
 
 class ExtractChangedRecordState:
-    """See DECLARATION. Records whose value is not an envelope pass unchanged; the lists of a change
-    that has only one row are empty."""
+    """See DECLARATION. Records whose value is not an envelope pass unchanged; the lists are empty
+    for a change that has only one row."""
 
     ordering = Ordering.KEEPS_KEY
     passes_records = True
@@ -74,7 +74,7 @@ class ExtractChangedRecordState:
         self._are_shared = False
 
     def share_headers(self) -> None:
-        """See SharesHeaders: the lists of a tombstone are empty, as those of its delete."""
+        """See SharesHeaders: the lists of a tombstone are empty, like those of its delete."""
         self._are_shared = True
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -133,8 +133,8 @@ class ExtractChangedRecordState:
 
 
 def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.ndarray:
-    """Where columns have other values after the change (bool, records × columns). Only cells whose
-    bytes differ are read."""
+    """Return which columns have different values after the change (bool, records × columns). Only
+    cells whose bytes differ are decoded."""
     changed = np.ones((len(records), len(columns)), np.bool_)
     alike = {
         place: (before, after)
@@ -152,7 +152,7 @@ def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.
 
 
 def _are_of_one_form(one: Cell, other: Cell) -> bool:
-    """Whether the same bytes are the same value in both."""
+    """Whether equal bytes in both cells mean equal values."""
     is_read_alike = one.decode is other.decode or Encoding.PYTHON not in (
         one.encoding, other.encoding,
     )  # fmt: skip
@@ -167,7 +167,7 @@ _BITS = {Type.FLOAT32: np.int32, Type.FLOAT64: np.int64}
 
 
 def _differ(records: Records, before: Node, after: Node) -> np.ndarray:
-    """Where two nodes have different values (bool), as Java's `equals` says: nulls are equal, and
+    """Return where two nodes have different values (bool), by Java's `equals`: nulls are equal, and
     so are NaNs; 0.0 and -0.0 differ."""
     kinds = {before.schema.type, after.schema.type}
     if DECIMAL in (before.schema.name, after.schema.name):
@@ -190,12 +190,12 @@ def _numbers(array: pa.Array) -> np.ndarray:
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether values with parts are equal; NaNs are."""
+    """Whether structured values are equal; NaNs are."""
     return one == other or repr(one) == repr(other)
 
 
 def _lists(names: list[str], chosen: np.ndarray) -> tuple[list[list[str]], np.ndarray]:
-    """The combinations of chosen names, and which of them each record has."""
+    """The distinct combinations of chosen names, and the index of each record's combination."""
     packed = np.ascontiguousarray(np.packbits(chosen, axis=1))
     count, size = packed.shape
     if not size:

@@ -1,4 +1,4 @@
-"""ExtractNewRecordState: the row in place of the envelope."""
+"""ExtractNewRecordState: replaces the envelope by the row."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
 
 
 class ExtractNewRecordState:
-    """See DECLARATION. Records whose value is not an envelope pass as they are."""
+    """See DECLARATION. Records whose value is not an envelope pass unchanged."""
 
     def __init__(self, options: ExtractNewRecordStateOptions) -> None:
         self._options = options
@@ -106,7 +106,7 @@ class ExtractNewRecordState:
 
     @property
     def ordering(self) -> Ordering:
-        """Records stay with their keys, unless a column says where they go."""
+        """Records stay with their keys, unless a column determines their topic."""
         options = self._options
         moves = options.route_by_field or (
             options.drop_fields_header_name and options.drop_fields_from_key
@@ -115,7 +115,7 @@ class ExtractNewRecordState:
 
     @property
     def asked_fields(self) -> Iterator[tuple[str, AddedField]]:
-        """The fields of the envelope that the record gets, each with its option."""
+        """The fields of the envelope that are added to the record, each with its option."""
         yield from (("add.fields", entry) for entry in self._fields)
         yield from (("add.headers", entry) for entry in self._headers)
 
@@ -124,13 +124,13 @@ class ExtractNewRecordState:
         self._headers.share()
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """See Foresight: a column may say which topics there are."""
+        """See Foresight: a column may determine the topics."""
         is_event = envelope_of(records.shape) is not None
         return [] if is_event and self._options.route_by_field else self.apply(records)
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.row_is_no_struct") for other images, and
-        ("transforms.no_envelope") for a value that has the name of an envelope and no images."""
+        ("transforms.no_envelope") for a value that is named like an envelope but has no images."""
         absent = tombstones(records)
         if absent.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
@@ -160,7 +160,7 @@ class ExtractNewRecordState:
             yield from self._rows(records.with_rows(deleted), "before", self._deletes)
 
     def _schemaless(self, records: Records, value: Node) -> Iterator[Records]:
-        """What becomes of events without schemas; other records pass as they are."""
+        """Yield the results for events without schemas; other records pass unchanged."""
         events, is_event = SchemalessEvents.of(records, value)
         if not is_event.all():
             yield records.with_rows(~is_event)
@@ -181,7 +181,7 @@ class ExtractNewRecordState:
     def _schemaless_rows(
         self, events: SchemalessEvents, rows: np.ndarray, deleted: str
     ) -> Iterator[Records]:
-        """Events with their rows as values, routed."""
+        """Yield events with their rows as values, routed."""
         records = self._schemaless_headers(events)
         topic, count = records.shape.topic, len(records)
         names = [entry.name for entry in self._fields]
@@ -206,7 +206,7 @@ class ExtractNewRecordState:
         yield from self._routes.split(records, topics)
 
     def _schemaless_headers(self, events: SchemalessEvents) -> Records:
-        """The records with the columns of the headers that are added."""
+        """Return the records with the columns of the headers that are added."""
         records = events.records
         for entry, column in zip(self._headers, self._header_columns, strict=True):
             cells = in_table(records, events.field(entry.struct, entry.field), ())
@@ -221,7 +221,8 @@ class ExtractNewRecordState:
     def _rows(
         self, records: Records, image: str, shapes: Callable[[Shape], Shape]
     ) -> Iterator[Records]:
-        """The records with their rows as values, routed and without what their headers drop."""
+        """Yield the records with their rows as values, routed and without the fields that their
+        headers drop."""
         rows = records.with_shape(shapes(records.shape))
         pieces: Iterable[Records] = (rows,)
         if self._options.route_by_field:
@@ -250,7 +251,7 @@ class ExtractNewRecordState:
         return encoded_texts(records, node)
 
     def _row(self, shape: Shape, image: str) -> tuple[Struct, Struct]:
-        """The envelope, and the row that it holds as an image."""
+        """Return the envelope, and the row in its field `image`."""
         envelope = envelope_of(shape)
         assert envelope is not None
         row = as_struct(fields(envelope)[image])
@@ -289,7 +290,7 @@ class ExtractNewRecordState:
         return replace(shape, value=row, headers=self._headers.of_event(shape, envelope))
 
     def _marked(self, row: Struct, deleted: str) -> Struct:
-        """The row as modes that rewrite have it: with its defaults and a mark of deletes."""
+        """Return the row for the rewriting modes: with its defaults and the flag `__deleted`."""
         members = fields(row)
         if self._options.replace_null_with_default:
             members = {name: with_defaults(node) for name, node in members.items()}
@@ -300,7 +301,7 @@ class ExtractNewRecordState:
         return shape if headers == shape.headers else replace(shape, headers=headers)
 
     def _without_dropped(self, records: Records) -> Iterator[Records]:
-        """The records by what their header names."""
+        """Yield the records grouped by the fields that their header names."""
         name = self._options.drop_fields_header_name
         header = next((each for each in records.shape.headers if each.name == name), None)
         if header is None:
@@ -340,7 +341,7 @@ class ExtractNewRecordState:
 
 
 def _part(envelope: Struct, name: str) -> Node:
-    """A field that every envelope has."""
+    """Return a field that every envelope must have."""
     part = fields(envelope).get(name)
     if part is None:
         raise HeadraceError(

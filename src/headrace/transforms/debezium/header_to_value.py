@@ -1,4 +1,4 @@
-"""HeaderToValue: headers copied or moved into the value."""
+"""HeaderToValue: copies or moves headers into the value."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class HeaderToValueOptions(Configuration):
 
 @dataclass
 class _Addition:
-    """What a struct gets: nodes and structs with additions of their own, by name, in order."""
+    """The additions to a struct: nodes, and structs with their own additions, by name, in order."""
 
     parts: dict[str, Node | _Addition] = field(default_factory=dict)
 
     def add(self, path: Sequence[str], node: Node) -> None:
-        """Puts a node at a path."""
+        """Add a node at a path."""
         name, *rest = path
         if not rest:
             self.parts[name] = node
@@ -61,14 +61,14 @@ class _Addition:
 
 @dataclass(frozen=True)
 class _Extended:
-    """A shape with its headers in its value, and the structs that must be there for that."""
+    """A shape with its headers in its value, and the structs that this requires to be present."""
 
     shape: Shape
     entered: tuple[tuple[str, Struct], ...]
 
 
 class HeaderToValue:
-    """See DECLARATION. Records without a value, or without any of the headers, pass as they are."""
+    """See DECLARATION. Records without a value, or without any of the headers, pass unchanged."""
 
     ordering = Ordering.KEEPS_KEY
 
@@ -109,7 +109,7 @@ class HeaderToValue:
             yield self._with_headers(some, places)
 
     def _with_headers(self, records: Records, places: tuple[int, ...]) -> Records:
-        """The records with the headers at these places in their value."""
+        """Return the records with the headers at these places in their value."""
         shape = records.shape
         value = as_struct(shape.value)
         if value is None:
@@ -157,8 +157,8 @@ def _left(headers: Sequence[Header], places: tuple[int, ...]) -> Iterator[Header
 def _extended(
     struct: Struct, addition: _Addition, path: str, entered: list[tuple[str, Struct]]
 ) -> Struct:
-    """The struct with more fields; like every struct that is rebuilt it is not optional, and nulls
-    in it are their defaults."""
+    """Return the struct with the additional fields; like every rebuilt struct it is not optional,
+    and its nulls become their defaults."""
     members = {name: with_defaults(node) for name, node in fields(struct).items()}
     for name, part in addition.parts.items():
         place = f"{path}{name}"
@@ -178,7 +178,7 @@ def _extended(
 def _entered(
     former: Node | None, addition: _Addition, path: str, entered: list[tuple[str, Struct]]
 ) -> Struct:
-    """A field that is a struct with additions; a new one where there was none."""
+    """Return a field that is a struct with additions; a new struct if the field does not exist."""
     if former is None:
         new = {
             name: _entered(None, part, f"{path}.{name}", entered)

@@ -1,7 +1,7 @@
-"""Hashes of Connect values as Java has them, for whole columns: `hashCode`, and Infinispan's
-MurmurHash3 (x64, 32 bits of it, seed 9001), which Debezium uses.
+"""Java's hashes of Connect values, for whole columns: `hashCode`, and Infinispan's MurmurHash3
+(x64, 32 bits of it, seed 9001), which Debezium uses.
 
-Hashes are uint32 arrays, one per value; where the value is null the hash means nothing.
+Hashes are uint32 arrays, one per value; for a null the hash is undefined.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -31,8 +31,8 @@ _BLOCK = 16  # bytes
 
 
 def java_hashes(records: Records, node: Node) -> np.ndarray:
-    """`hashCode` of the node's values. What has one per object in Java (structs) is hashed by its
-    parts, as a list of them; bytes are hashed as a ByteBuffer."""
+    """`hashCode` of the node's values. Structs, whose hash in Java depends on the object, are
+    hashed by their parts, as a list; bytes are hashed as a ByteBuffer."""
     schema = node.schema
     match schema.type:
         case Type.BYTES if schema.name == DECIMAL:
@@ -68,7 +68,7 @@ def murmur_hashes(records: Records, node: Node) -> np.ndarray:
 
 
 def _integers(records: Records, node: Node) -> np.ndarray:
-    """Numbers; 0 for a null."""
+    """The numbers of a node; 0 for a null."""
     array = values(records, node)
     zero = pa.scalar(0, array.type)
     return np.ascontiguousarray(pc.fill_null(array, zero).to_numpy(zero_copy_only=False))
@@ -103,7 +103,7 @@ def _hash_texts(offsets, count, data, out):
 
 
 def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:
-    """`String.hashCode`: UTF-16 units as the coefficients of powers of 31."""
+    """`String.hashCode`: UTF-16 units are the coefficients of powers of 31."""
     count = len(texts)
     out = np.zeros(count, np.int64)
     _, offsets, held = texts.buffers()
@@ -114,7 +114,7 @@ def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:
 
 
 def _hash(schema: Schema, value: object) -> int:
-    """One value's `hashCode`, unsigned."""
+    """Return the unsigned `hashCode` of one value."""
     match value:
         case None:
             return 0
@@ -165,7 +165,7 @@ def _decimal_hash(value: Decimal) -> int:
 
 
 def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The hashes of byte strings that end at `ends[1:]`; all of them at once, block by block."""
+    """The hashes of byte strings that end at `ends[1:]`, computed at once, block by block."""
     begins, lengths = ends[:-1], np.diff(ends)
     padded = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
     count = len(lengths)
@@ -180,7 +180,7 @@ def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
     rows = np.flatnonzero(lengths % _BLOCK)
     at = (begins[rows] + _BLOCK * whole[rows])[:, None] + np.arange(_BLOCK)
     in_tail = np.arange(_BLOCK) < (lengths[rows] % _BLOCK)[:, None]
-    # Java's bytes have a sign, which is part of the last words.
+    # Java's bytes are signed, which affects the last words.
     signed = np.where(in_tail, padded[at].view(np.int8), 0).astype(np.int64).view(np.uint64)
     shifted = signed << (np.arange(_BLOCK, dtype=np.uint64) % 8 * 8)
     words = np.bitwise_xor.reduce(shifted.reshape(-1, 2, 8), axis=2)
@@ -192,7 +192,7 @@ def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def _mix(state: np.ndarray, rows: np.ndarray, words: np.ndarray) -> None:
-    """Two words into the state of each of the rows."""
+    """Mix two words into the state of each of the rows."""
     one, other, factor, other_factor = state[:, rows]
     first = _rotated(words[:, 0] * factor, 23) * other_factor
     one = (one ^ first) + other

@@ -1,4 +1,4 @@
-"""PartitionRouting: the partition by a hash of fields."""
+"""PartitionRouting: sets the partition by a hash of fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape
 _CHANGE = "change"
 _POSITIVE = np.uint32(0x7FFFFFFF)
 _WITHOUT_ROW = pa.array(["m", "t"], pa.large_string())
-"""Operations of messages and truncations."""
+"""Operations without a row: messages and truncations."""
 _DELETE = pa.array(["d"], pa.large_string())
 
 
@@ -55,7 +55,7 @@ class PartitionRoutingOptions(Configuration):
 
 class PartitionRouting:
     """See DECLARATION. Records that have none of the fields, those without a row (truncations) and
-    those that are not change events pass as they are."""
+    those that are not change events pass unchanged."""
 
     ordering = Ordering.KEEPS_KEY
     takes_schemas_only = True
@@ -99,7 +99,8 @@ class PartitionRouting:
         return [records.with_partition(partition) if has_any.any() else records]
 
     def _selected(self, shape: Shape) -> tuple[tuple[Node, bool | None], ...]:
-        """The nodes, each with whether it is for deletes only, or for others; None: for all."""
+        """Return the nodes, each with whether it applies only to deletes, or only to other records;
+        None: to all."""
         envelope = envelope_of(shape)
         made: list[tuple[Node, bool | None]] = []
         for path in self._paths:

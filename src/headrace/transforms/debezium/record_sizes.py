@@ -1,7 +1,7 @@
-"""How large records are in Java's memory, by Debezium's estimate
-(`ApproximateStructSizeCalculator`): objects by their parts, headers 100 bytes each.
+"""Sizes of records in Java's memory, by Debezium's estimate (`ApproximateStructSizeCalculator`):
+the sum of the sizes of their parts, headers 100 bytes each.
 
-Debezium counts 100 bytes for each entry of a record's source partition and offset as well. Records
+Debezium also counts 100 bytes for each entry of a record's source partition and offset. Records
 have neither here, as in Debezium's own tests of its transform.
 """
 
@@ -46,8 +46,8 @@ _Guards = tuple[tuple[Image | None, Cell | Column | None], ...]
 
 @dataclass
 class _Parts:
-    """What the records of a shape are made of: bytes that all have, structs that may be null with
-    their bytes, and what has values of different sizes."""
+    """The parts of a shape's records: bytes that all records have, structs that may be null with
+    their size, and values of varying size."""
 
     fixed: int = 0
     structs: list[tuple[Node, int]] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Parts:
         return parts
 
     def add(self, node: Node, guards: _Guards) -> None:
-        """Counts a node that is null wherever its guards are."""
+        """Count a node that is null wherever its guards are null."""
         match node:
             case Guarded():
                 self.add(node.node, (*guards, (node.image, node.presence)))
@@ -84,7 +84,7 @@ class _Parts:
 
 
 class RecordSizes:
-    """Estimates sizes of records. What a shape says of them is found out once."""
+    """Estimates sizes of records. Each shape is analyzed once."""
 
     def __init__(self) -> None:
         self._parts = PerShape(_Parts.of)
@@ -95,7 +95,7 @@ class RecordSizes:
         return self.measured(records).sizes
 
     def measured(self, records: Records) -> MeasuredRecords:
-        """The sizes, with the values that were read for them."""
+        """Return the sizes, with the values that were read for them."""
         parts = self._parts(records.shape)
         sizes = np.full(len(records), parts.fixed, np.int64)
         for header in records.shape.headers:
@@ -111,13 +111,13 @@ class RecordSizes:
                 held = connect_values(records, node)
                 sizes += [size_of(node.schema, each) for each in held]
             return MeasuredRecords(sizes, {})
-        for node, array in zip(parts.varying, arrays, strict=True):  # a node may be there twice
+        for node, array in zip(parts.varying, arrays, strict=True):  # a node may occur twice
             sizes += sizes_in(node.schema, array)
         return MeasuredRecords(sizes, dict(zip(parts.varying, arrays, strict=True)))
 
 
 class MeasuredRecords(NamedTuple):
-    """The bytes of each record (int64), and the values of nodes of their shape that were read."""
+    """The bytes of each record (int64), and the values that were read, by nodes of their shape."""
 
     sizes: np.ndarray
     arrays: Mapping[Node, pa.Array]
@@ -130,7 +130,7 @@ def _lifted(node: Node, guards: _Guards) -> Node:
 
 
 def _fixed_size(node: Node) -> int | None:
-    """The bytes of a field that has as many in every struct; None where that is not known."""
+    """The bytes of a field if they are the same in every struct, otherwise None."""
     if node.schema.type in _NUMBERS:
         return _NUMBER
     return size_of(node.schema, node.value) if isinstance(node, Constant) else None

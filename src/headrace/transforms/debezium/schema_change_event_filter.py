@@ -1,4 +1,4 @@
-"""SchemaChangeEventFilter: schema change events left out by what they do."""
+"""SchemaChangeEventFilter: drops schema change events by the kind of change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from headrace.transforms.transform import Declaration, Ordering
 
 
 class ChangeKind(StrEnum):
-    """What a schema change does."""
+    """Kind of a schema change."""
 
     CREATE = "CREATE"
     ALTER = "ALTER"
     DROP = "DROP"
     TRUNCATE = "TRUNCATE"
     DATABASE = "DATABASE"
-    """It is of no table."""
+    """A change without a table."""
 
 
 def _parse_kinds(text: str) -> frozenset[ChangeKind]:
@@ -51,7 +51,7 @@ class SchemaChangeEventFilterOptions(Configuration):
 
 
 class SchemaChangeEventFilter:
-    """See DECLARATION. Other records pass."""
+    """See DECLARATION. Other records pass unchanged."""
 
     ordering = Ordering.KEEPS_KEY
     passes_records = True
@@ -74,7 +74,7 @@ def _is_schema_change(name: str | None) -> bool:
 
 
 def _kind(changes: object) -> object:
-    """What the first table change says."""
+    """Return the kind of the first table change."""
     if not isinstance(changes, list) or not changes:
         return ChangeKind.DATABASE
     return changes[0]["type"] if isinstance(changes[0], Mapping) else None

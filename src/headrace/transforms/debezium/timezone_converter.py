@@ -1,4 +1,4 @@
-"""TimezoneConverter: the times of rows in another zone."""
+"""TimezoneConverter: converts the times of rows to another zone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNITS = {
     "io.debezium.time.NanoTimestamp": 1_000_000_000,
     "org.apache.kafka.connect.data.Timestamp": 1_000,
 }
-"""Counts of time since 1970, by their units per second."""
+"""Schemas of times that count from 1970, with their units per second."""
 _SOURCE_UNITS = {"ts_ms": 1_000, "ts_us": 1_000_000, "ts_ns": 1_000_000_000}
 _NOT_CONVERTED = frozenset(
     {
@@ -62,8 +62,8 @@ _RULE = re.compile(r'[".\w\s]+:[".\w\s]+(?::[".\w\s]+)?', re.ASCII)
 
 @dataclass(frozen=True)
 class Rule:
-    """`source:table[:field]`, `topic:topic[:field]` or `name:field`; `scope` is source, topic or,
-    for either, empty."""
+    """A rule `source:table[:field]`, `topic:topic[:field]` or `name:field`; `scope` is source,
+    topic or, for either, empty."""
 
     scope: str
     name: str
@@ -78,7 +78,7 @@ def _parse_rules(text: str) -> tuple[Rule, ...]:
             raise ValueError(f"{item!r} is not a rule")
         first, second, *rest = item.strip().split(":")
         if first.lower() in ("source", "topic"):
-            # Of rules after it that name neither, too.
+            # Also applies to following rules that name neither.
             scope = first.lower()
             rules.append(Rule(scope, second, rest[0] if rest else None))
         else:
@@ -132,13 +132,13 @@ class TimezoneConverterOptions(Configuration):
 
 @dataclass(frozen=True)
 class _Choice:
-    """Which fields are converted: all, those named, or all but those."""
+    """The fields that are converted: all, those named, or all except those."""
 
     names: frozenset[str] = frozenset()
     includes: bool = True
 
     def of(self, image: str) -> frozenset[str] | None:
-        """The names for an image; None: it stays as it is."""
+        """Return the names that apply to an image; None if it is not converted."""
         own = {
             name.removeprefix(f"{image}.") for name in self.names if name.startswith(f"{image}.")
         }
@@ -149,7 +149,7 @@ class _Choice:
         return frozenset(own | plain)
 
     def has(self, name: str, names: frozenset[str]) -> bool:
-        """Whether a field of an image with these names is converted."""
+        """Whether a field of an image to which these names apply is converted."""
         if not self.names:
             return True
         return (name in names) == self.includes
@@ -157,7 +157,8 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Time:
-    """A time that is converted: what it was, its column, and what it is."""
+    """A time that is converted: its node, its column, its semantic type, and whether it is a field
+    of the source block."""
 
     node: Node
     column: Column
@@ -169,7 +170,7 @@ _Converted = tuple[Shape, tuple[_Time, ...]]
 
 
 class TimezoneConverter:
-    """See DECLARATION. Records that are not change events pass as they are."""
+    """See DECLARATION. Records that are not change events pass unchanged."""
 
     ordering = Ordering.KEEPS_KEY
     takes_schemas_only = True
@@ -222,7 +223,8 @@ class TimezoneConverter:
         return records.with_shape(shape)
 
     def _choice(self, topic: str, table: str | None) -> _Choice | None:
-        """What the rules say of a table's events; None: nothing is converted."""
+        """Return the fields to convert for a table's events, by the rules; None if no field is
+        converted."""
         if not self._rules:
             return _Choice()
         for scope, name in (("topic", topic), ("source", table), ("", topic), ("", table)):
@@ -269,7 +271,7 @@ class TimezoneConverter:
 
 
 def _logical(image: str, name: str, node: Node) -> str | None:
-    """What kind of time a field is; None: none that is converted."""
+    """Return the kind of time of a field; None if it is not converted."""
     if image == "source":
         return name if name in _SOURCE_UNITS and node.schema.type is Type.INT64 else None
     logical = node.schema.name
@@ -280,8 +282,8 @@ def _logical(image: str, name: str, node: Node) -> str | None:
 
 
 def _shifted(array: pa.Array, zone: Zone, time: _Time) -> pa.Array:
-    """Counts since 1970: those of rows are local times of the zone that become instants, those of
-    the source are instants that become local times."""
+    """Shift counts since 1970: those of rows are local times of the zone that become instants,
+    those of the source are instants that become local times."""
     numbers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     if time.of_source:
         unit = _SOURCE_UNITS[time.logical]
@@ -293,7 +295,7 @@ def _shifted(array: pa.Array, zone: Zone, time: _Time) -> pa.Array:
 
 
 def _parts(array: pa.Array, pattern: str) -> Mapping[str, pa.Array]:
-    """The parts of texts by the names of the pattern's groups; empty where there is no text."""
+    """Split texts into the named groups of the pattern; empty for a null."""
     parts = pc.extract_regex(array, pattern)
     wrong = pc.and_(pc.is_valid(array), pc.is_null(parts))
     if pc.any(wrong).as_py():
@@ -308,7 +310,7 @@ def _parts(array: pa.Array, pattern: str) -> Mapping[str, pa.Array]:
 
 
 def _seconds(texts: np.ndarray) -> np.ndarray:
-    """The seconds of `hh:mm` or `hh:mm:ss`, and of an empty text."""
+    """The seconds of `hh:mm` or `hh:mm:ss`; 0 for an empty text."""
     padded = texts.astype("U8").view("U1").reshape(len(texts), 8)
     digits = np.zeros((len(texts), 6), np.int64)
     for place, column in enumerate((0, 1, 3, 4, 6, 7)):
@@ -318,7 +320,7 @@ def _seconds(texts: np.ndarray) -> np.ndarray:
 
 
 def _offsets(texts: pa.Array) -> np.ndarray:
-    """The seconds of `Z` and `+hh:mm[:ss]`."""
+    """The seconds of the offsets `Z` and `+hh:mm[:ss]`."""
     array = texts.to_numpy(zero_copy_only=False).astype("U9")
     size = _seconds(np.where(array == "Z", "", [text[1:] for text in array]))
     return np.where(np.char.startswith(array, "-"), -size, size)
@@ -339,7 +341,8 @@ def _offset_text(offset: int) -> str:
 
 
 def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
-    """The same instants with the zone's offset, which is that of their former local time."""
+    """Convert timestamps to the zone's offset without changing the instant; the offset is that for
+    the timestamp's former local time."""
     common = ZonedTexts.read(array.drop_null(), has_date=True)
     if common is not None:
         offsets = zone.of_local(common.seconds)
@@ -360,7 +363,7 @@ def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
 
 
 def _zoned_times(array: pa.Array, zone: Zone) -> pa.Array:
-    """The same times of day with the offset that the zone has outside of summer time."""
+    """Convert times of day to the zone's offset outside daylight saving time."""
     offsets = np.full(len(array) - array.null_count, zone.standard)
     texts = ZonedTexts.read(array.drop_null(), has_date=False)
     if texts is not None:

@@ -14,35 +14,35 @@ _FIXED = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?")
 _MOST_SECONDS = 18 * 3600
 _DAY = 86400
 _FIRST, _LAST = -_DAY * 365 * 120, _DAY * 365 * 180
-"""The instants between which changes of an offset are known; 1850 and 2150, about."""
+"""The range of instants whose offset changes are known, about 1850 to 2150."""
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A time zone: seconds to add to UTC, before, between and after the instants of `changes`
+    """A time zone: the seconds to add to UTC before, between and after the instants of `changes`
     (int64, seconds since 1970); `offsets` has one more."""
 
     changes: np.ndarray
     offsets: np.ndarray
     standard: int
-    """The offset outside of summer time, as it is now."""
+    """The current offset outside daylight saving time."""
 
     def at(self, instants: np.ndarray) -> np.ndarray:
         """The offsets at instants (int64, seconds since 1970 UTC)."""
         return np.asarray(self.offsets[np.searchsorted(self.changes, instants, side="right")])
 
     def of_local(self, times: np.ndarray) -> np.ndarray:
-        """The offsets at local times (int64, seconds since 1970 there), as java.time chooses them:
-        a time that the clock shows twice, or never, has the offset before the change."""
+        """Return the offsets at local times (int64, seconds since 1970 there), as java.time selects
+        them: a local time that occurs twice, or never, has the offset before the change."""
         switches = self.changes + np.maximum(self.offsets[:-1], self.offsets[1:])
         return np.asarray(self.offsets[np.searchsorted(switches, times, side="right")])
 
 
 @cache
 def zone_of(name: str) -> Zone:
-    """The zone of an identifier (`Europe/Warsaw`) or an offset (`+05:30`).
+    """Return the zone of an identifier (`Europe/Warsaw`) or an offset (`+05:30`).
 
-    Raises ValueError for what is neither.
+    Raises ValueError for other texts.
     """
     fixed = _FIXED.fullmatch(name)
     if fixed is not None:
@@ -65,7 +65,7 @@ def _offset(zone: ZoneInfo, instant: int) -> int:
 
 
 def _scanned(zone: ZoneInfo) -> Zone:
-    """The changes of a zone, each found between two days that differ."""
+    """Find the changes of a zone, each between two days with different offsets."""
     changes: list[int] = []
     offsets = [_offset(zone, _FIRST)]
     for day in range(_FIRST + _DAY, _LAST, _DAY):

@@ -1,1 +1,1 @@
-"""Transforms of change events whose rows are documents, a module each."""
+"""Transforms of change events whose rows are documents, one module each."""

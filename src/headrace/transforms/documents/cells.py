@@ -1,4 +1,4 @@
-"""The documents of events: BSON where it lies in cells, or parsed from texts of Extended JSON."""
+"""The documents of events: BSON that cells already hold, or that is parsed from Extended JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RELAXED = (Dialect.RELAXED, Dialect.RELAXED_SPACED)
 
 
 def bson_cells(records: Records, node: Node) -> BsonCells:
-    """The values of a node that is null for none of the records.
+    """Return the values of a node that is null for none of the records.
 
     Raises HeadraceError("documents.text_not_understood") for a text that is not Extended JSON.
     """
@@ -33,8 +33,8 @@ def bson_cells(records: Records, node: Node) -> BsonCells:
 
 
 def _text_cells(records: Records, node: Node) -> Cells:
-    """The texts of a node that is null for none of the records; those that cells hold already stay
-    where they are."""
+    """Return the texts of a node that is null for none of the records; texts that cells already
+    hold are not copied."""
     held = node.node if isinstance(node, Guarded) else node
     if isinstance(held, Cell | Column) and held.encoding is Encoding.STRING:
         gathered = _gathered(records, held)
@@ -50,5 +50,5 @@ def _gathered(records: Records, node: Cell | Column) -> np.ndarray:
 
 
 def present(records: Records, node: Node | None) -> np.ndarray:
-    """Which records have a value at the node (bool)."""
+    """Return which records have a value at the node (bool)."""
     return ~nulls(records, node)

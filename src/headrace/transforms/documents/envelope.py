@@ -1,4 +1,4 @@
-"""The envelope of a document's change event, and what of it goes on with the document."""
+"""The envelope of a document's change event, and its parts that transforms keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.transforms.debezium.envelopes import envelope_of
 
 @dataclass(frozen=True)
 class DocumentEnvelope:
-    """The parts of an envelope whose images are texts or BSON. None: it has no such part."""
+    """The parts of an envelope whose images are texts or BSON; None for a missing part."""
 
     struct: Struct
     before: Node | None
@@ -25,9 +25,9 @@ class DocumentEnvelope:
 
     @staticmethod
     def of(shape: Shape, *, as_released: bool = False) -> DocumentEnvelope | None:
-        """The envelope of a shape; None if its value is not an envelope.
+        """Return the envelope of a shape; None if its value is not an envelope.
 
-        Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and
+        Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and with
         `as_released` for one of connectors before 2.2, which has no updateDescription.
         """
         struct = envelope_of(shape)

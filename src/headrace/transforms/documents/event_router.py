@@ -1,4 +1,4 @@
-"""The router of an outbox of documents: they become events of topics of their own."""
+"""The router of an outbox of documents, which become events in topics of their own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class _Row:
 
 
 class EventRouter(OutboxRouter):
-    """See DECLARATION. Tombstones and deletes are left out, events of no document pass."""
+    """See DECLARATION. Tombstones and deletes are left out; records that are not events of a
+    document pass unchanged."""
 
     def __init__(self, options: EventRouterOptions) -> None:
         super().__init__(options, "collection", ("document", "field"))
@@ -56,7 +57,7 @@ class EventRouter(OutboxRouter):
         self._shapes: PerStructure[Shape] = PerStructure()
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """See Foresight: documents say which topics and fields there are."""
+        """See Foresight: documents determine the topics and fields."""
         return [records] if DocumentEnvelope.of(records.shape) is None else []
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -86,7 +87,7 @@ class EventRouter(OutboxRouter):
             yield from self._routed(routed, row, envelope, name)
 
     def _row(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> _Row:
-        """The members of documents of one structure."""
+        """Return the members of documents with the same structure."""
         structure = rows.structure
         leaves = Leaves(self._form)
         members = leaves.members(structure, envelope.after.schema.name or "document")
@@ -96,18 +97,18 @@ class EventRouter(OutboxRouter):
         if kinds.get(payload) is Kind.DOCUMENT and not self._options.collection_expand_json_payload:
             text = column_of(TEXT)
             members[payload] = text
-        # A shape of its own: what is made of it is kept as long as it is there.
+        # A new shape: objects made for it are kept as long as it lives.
         return _Row(replace(rows.records.shape), members, tuple(leaves.columns), text)
 
     def _texts(self, rows: StructuredRecords) -> pa.LargeStringArray:
-        """The payloads, which are documents, as indented texts."""
+        """Return the payloads, which are documents, as indented texts."""
         (payloads,) = member_values(rows.values, rows.structure, (self.columns.payload,))
         return indented(column_to_extended_json(payloads, Dialect.CANONICAL))
 
     def _routed(
         self, records: Records, row: _Row, envelope: DocumentEnvelope, name: str
     ) -> Iterator[Records]:
-        """Records of one route."""
+        """Yield the records of one route."""
         for placement, node in self.placed(row.shape, row.members, Place.PARTITION):
             if node.schema.type is not Type.INT32:
                 raise self.another_type(row.shape, placement.field, "32-bit integer")

@@ -1,4 +1,4 @@
-"""ExtractNewDocumentState: the document, as a struct, in place of the envelope."""
+"""ExtractNewDocumentState: replaces the envelope by the document, as a struct."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ _NOTHING = Structure(Kind.DOCUMENT)
 
 @dataclass(frozen=True)
 class _Made:
-    """A shape, and the columns of the key's leaves and of the document's. Those of an `_id` that
-    comes from the key are a third group."""
+    """A shape, and the columns of the leaves of the key and of the document. The columns of an
+    `_id` that comes from the key are a third group."""
 
     shape: Shape
     key: tuple[ColumnIdentity, ...]
@@ -73,8 +73,8 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Case:
-    """What a record becomes: of an update by parts or not, deleted or not, and the fields that the
-    update removed."""
+    """The case of a record: an update with only the changed fields or not, deleted or not, and the
+    fields that the update removed."""
 
     is_partial: bool = False
     is_deleted: bool = False
@@ -82,7 +82,7 @@ class _Case:
 
 
 class ExtractNewDocumentState:
-    """See DECLARATION. Records whose key or value is not a document's pass unchanged."""
+    """See DECLARATION. Records whose key or value does not belong to a document pass unchanged."""
 
     def __init__(self, options: ExtractNewDocumentStateOptions) -> None:
         self._options = options
@@ -121,11 +121,11 @@ class ExtractNewDocumentState:
         )
 
     former_fields: ClassVar[Mapping[str, str]] = {"source.rs": "2.5"}
-    """Fields of sources that only events of a former format have: the format, by field."""
+    """Fields that only events of a former format have, with the format."""
 
     @property
     def asked_fields(self) -> Iterator[tuple[str, AddedField]]:
-        """The fields of the envelope that the record gets, each with its option."""
+        """The fields of the envelope that are added to the record, each with its option."""
         yield from (("add.fields", entry) for entry in self._fields)
         yield from (("add.headers", entry) for entry in self._headers)
 
@@ -142,7 +142,7 @@ class ExtractNewDocumentState:
         self._headers.share()
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """See Foresight: documents say which fields there are."""
+        """See Foresight: documents determine the fields."""
         if _identifier(records.shape) is None:
             return [records]
         return [] if self._target is None else self._target.expected(records)
@@ -182,7 +182,7 @@ class ExtractNewDocumentState:
             yield from self._events(key, envelope)
 
     def _events(self, key: StructuredRecords, envelope: DocumentEnvelope) -> Iterator[Records]:
-        """What becomes of events whose keys have one structure."""
+        """Yield the results for events whose keys have the same structure."""
         records = key.records
         has_document = present(records, envelope.after)
         has_update = ~has_document & present(records, envelope.update)
@@ -211,7 +211,7 @@ class ExtractNewDocumentState:
     def _images(
         self, key: StructuredRecords, records: Records, node: Node | None, case: _Case
     ) -> Iterator[Records]:
-        """Records with a document at `node`, or with none."""
+        """Yield records with a document at `node`, and records without one."""
         has_document = present(records, node)
         with_document = records.with_rows(has_document)
         if node is not None and len(with_document):
@@ -224,7 +224,7 @@ class ExtractNewDocumentState:
     def _by_removed(
         self, records: Records, envelope: DocumentEnvelope, *, is_partial: bool
     ) -> Iterator[tuple[_Case, Records]]:
-        """The records by the fields that updates removed, as far as it matters."""
+        """Yield the records grouped by the fields that updates removed, if these matter."""
         has_removed = present(records, envelope.removed)
         if envelope.removed is None or not (is_partial or self._shows_unset):
             has_removed = np.zeros(len(records), np.bool_)
@@ -246,7 +246,7 @@ class ExtractNewDocumentState:
         case: _Case,
         document: StructuredRecords | None,
     ) -> Records:
-        """Records with documents of one structure as structs; None: there is no document."""
+        """Return records with documents of the same structure as structs; None: no document."""
         shape = key.records.shape
         self._check_structs(records, (*self._fields, *self._headers))
         marks = (key.key, None if document is None else document.key, case)
@@ -305,7 +305,7 @@ class ExtractNewDocumentState:
         )
 
     def _finished(self, row: Struct, envelope: DocumentEnvelope, name: str) -> Struct:
-        """A row with the fields that are added, and flat where that is asked for."""
+        """Return a row with the added fields, flattened if configured."""
         row = self._with_added(row, envelope, name)
         if not self._options.flatten_struct:
             return row
@@ -313,7 +313,7 @@ class ExtractNewDocumentState:
         return rebuilt(row, list(flattened(row, delimiter, is_optional=False)))
 
     def _undotted(self, members: Mapping[str, Node]) -> dict[str, Node]:
-        """Dots in the names of what an update changed become the delimiter."""
+        """Replace the dots in the names of updated fields by the delimiter."""
         delimiter = self._options.flatten_struct_delimiter
         renamed = {name.replace(".", delimiter): node for name, node in members.items()}
         if len(renamed) < len(members):
@@ -349,7 +349,7 @@ class ExtractNewDocumentState:
         return (*headers[:own], *added)
 
     def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
-        """Refuses whole structs as Debezium 3.6 does: where they are not null."""
+        """Reject whole structs that are not null, as Debezium 3.6 does."""
         envelope = DocumentEnvelope.of(records.shape) if self._form.as_released else None
         for entry in entries if envelope is not None else ():
             node = None if envelope is None else entry.node(envelope.struct)
@@ -361,14 +361,14 @@ class ExtractNewDocumentState:
                 raise not_converted(f"{entry.field} of {records.shape.topic}, a whole struct,")
 
     def _key(self, key: StructuredRecords) -> tuple[Struct, tuple[ColumnIdentity, ...]]:
-        """The key's struct, and its columns."""
+        """Return the key's struct, and its columns."""
         leaves = Leaves(self._form)
         node = leaves.node(key.structure, "null.id")
         members = {} if node is None else {"id": node}
         return leaves.struct(None, members, optional=False), tuple(leaves.columns)
 
     def _null(self, key: StructuredRecords, records: Records) -> Records:
-        """Deletes without a value."""
+        """Return deletes without a value."""
         shape = records.shape
         self._check_structs(records, self._headers)
 
@@ -397,7 +397,7 @@ class ExtractNewDocumentState:
 
 
 def not_sampled() -> HeadraceError:
-    """The error of a schema that nobody found out."""
+    """The error of target.schema=sampled without a connector that sampled a schema."""
     return HeadraceError(
         "transforms.schema_not_sampled",
         "target.schema=sampled, and no connector was asked for documents",
@@ -406,8 +406,8 @@ def not_sampled() -> HeadraceError:
 
 
 def with_nulls(members: dict[str, Node], removed: Iterable[str], *, paths: bool) -> dict[str, Node]:
-    """The members, and null for each removed field that is not among them. `paths`: a dotted one
-    is put into the struct that its path leads to, if that is there."""
+    """Return the members, and a null for each removed field that is not among them. `paths`: a
+    dotted name is added to the struct at its path, if that exists."""
     made = dict(members)
     for name in removed:
         first, dot, rest = name.partition(".")
@@ -422,7 +422,7 @@ def with_nulls(members: dict[str, Node], removed: Iterable[str], *, paths: bool)
 
 
 def _identifier(shape: Shape) -> Node | None:
-    """The text of `_id` in the key of a document's event."""
+    """Return the text of `_id` in the key of a document's event."""
     key = as_struct(shape.key)
     if key is None or not (key.schema.name or "").endswith(".Key"):
         return None
@@ -431,7 +431,7 @@ def _identifier(shape: Shape) -> Node | None:
 
 
 def _names(removed: object) -> tuple[str, ...]:
-    """Names of removed fields; as in documents, U+FFFD replaces half of a surrogate pair."""
+    """The names of removed fields; as in documents, U+FFFD replaces half of a surrogate pair."""
     names = removed if isinstance(removed, list) else ()
     return tuple(HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", str(name)) for name in names)
 

@@ -27,20 +27,20 @@ ADJUSTMENT = "field.name.adjustment.mode"
 
 
 class UnsetHandling(StrEnum):
-    """What becomes of fields that an update removed."""
+    """Handling of fields that an update removed."""
 
     NULL = "null"
-    """They are null."""
+    """The fields are null."""
     OMIT = "omit"
-    """The record does not have them."""
+    """The fields are missing in the record."""
 
 
 SAMPLED = "sampled"
-"""As target.schema: the connector finds it out from documents of its collection."""
+"""Value of target.schema: the connector derives the schema from documents of its collection."""
 
 
 def _parse_schema(text: str) -> str:
-    """A schema's text. Raises ValueError."""
+    """Validate a schema's text. Raises ValueError."""
     if text.lower() == SAMPLED:
         return SAMPLED
     try:
@@ -56,12 +56,12 @@ SCHEMA: Kind[str] = Kind(
 
 
 class UnknownFieldHandling(StrEnum):
-    """What becomes of fields that the target schema does not have."""
+    """Handling of fields that the target schema does not have."""
 
     AUTO = "auto"
-    """As DROP where the schema is declared, and as FAIL where it was sampled."""
+    """DROP for a declared schema, FAIL for a sampled one."""
     DROP = "drop"
-    """They are left out."""
+    """The fields are left out."""
     FAIL = "fail"
     """The record fails."""
 
@@ -176,7 +176,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
 
 
 def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]:
-    """What stands for the options of Debezium before 2.5, as far as they are given."""
+    """Yield replacements for options of Debezium before 2.5 that are given."""
     yield from former_options(options)
     if "sanitize.field.names" in options:
         adjusts = options["sanitize.field.names"].strip().lower() == "true"

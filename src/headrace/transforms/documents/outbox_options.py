@@ -55,6 +55,6 @@ class EventRouterOptions(OutboxOptions):
 
 
 def other_names(options: Mapping[str, str]) -> Iterator[Replacement]:
-    """The name that Debezium's code reads, of the option that its manual has."""
+    """Yield the replacement of the name in Debezium's code by the option's name in its manual."""
     if _INVALID_IN_CODE in options:
         yield Replacement(_INVALID_IN_CODE, _INVALID, {_INVALID: options[_INVALID_IN_CODE]})

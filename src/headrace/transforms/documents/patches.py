@@ -1,4 +1,4 @@
-"""Updates as connectors before 2.2 describe them: a `patch` with `$set` and `$unset`."""
+"""Updates in the format of connectors before 2.2: a `patch` with `$set` and `$unset`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _REMOVED = column_of(Schema(Type.ARRAY, optional=True, values=Schema(Type.STRING
 
 
 def described(records: Records, envelope: DocumentEnvelope) -> tuple[Records, DocumentEnvelope]:
-    """Records that have a patch, with what it updates and removes where later connectors have it.
+    """Return records that have a patch, with the updated and removed fields where later connectors
+    have them.
 
     A patch without operators is the whole document. Raises HeadraceError
     ("documents.text_not_understood").

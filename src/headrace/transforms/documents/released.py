@@ -1,4 +1,4 @@
-"""The documents that Debezium 3.6 refuses, for `headrace.compatibility=debezium-3.6`."""
+"""The documents that Debezium 3.6 rejects, for `headrace.compatibility=debezium-3.6`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def not_converted(kind: str) -> HeadraceError:
 
 
 def check_field(structure: Structure, name: str, *, in_array: bool) -> None:
-    """Refuses a field of a type that is not converted. Raises HeadraceError."""
+    """Reject a field of a type that is not converted. Raises HeadraceError."""
     if structure.kind in (_NO_ELEMENT if in_array else _NO_FIELD):
         raise not_converted(f"{name} of type {structure.kind.name}")
 
 
 def check_elements(structures: Sequence[Structure], name: str, *, is_outermost: bool) -> None:
-    """Refuses elements of an array that stays one. Raises HeadraceError."""
+    """Reject elements of an array that stays an array. Raises HeadraceError."""
     for each in structures:
         check_field(each, name, in_array=True)
         inner = [member for _, member in each.members]
@@ -50,7 +50,7 @@ def check_elements(structures: Sequence[Structure], name: str, *, is_outermost: 
 
 
 def check_numbered(structure: Structure, name: str, adjustment: NameAdjustmentMode) -> None:
-    """Refuses an array that becomes a struct. Raises HeadraceError."""
+    """Reject an array that becomes a struct. Raises HeadraceError."""
     parent, _, own = name.rpartition(".")
     if adjustment is NameAdjustmentMode.AVRO_UNICODE and structure.elements:
         raise not_converted(f"the array {name}, whose fields have an underscore,")
@@ -75,14 +75,15 @@ def _signed_seconds(timestamp: bytes) -> int:
 
 
 RELEASED_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
-"""SCALARS, of which timestamps turn negative after 2038."""
+"""SCALARS with timestamps that become negative after 2038."""
 
 
 def one_field(
     fields: Iterable[tuple[str, Node]], name: str | None, *, in_array: bool
 ) -> dict[str, Node]:
-    """The members of a struct where some have one name after the adjustment: the first one's type,
-    the last one's value. Raises HeadraceError where their types differ, and in an array."""
+    """Return the members of a struct after the adjustment of names: of several members with the
+    same name, the first one's type with the last one's value. Raises HeadraceError if their types
+    differ, and in an array."""
     members: dict[str, Node] = {}
     for each, node in fields:
         if each in members and (in_array or members[each].schema != node.schema):
@@ -92,7 +93,7 @@ def one_field(
 
 
 def without_value(node: Node) -> Node:
-    """A whole struct of the envelope, which is null, and whose schema lost its fields."""
+    """Return a whole struct of the envelope as a null whose schema has no fields."""
     if node.schema.type is not Type.STRUCT:
         return node
     return Constant(replace(node.schema, fields=()), None)
@@ -107,8 +108,7 @@ def has_arrays_of_arrays(structure: Structure) -> bool:
 
 
 def check_equal_arrays(kind: int, value: bytes) -> None:
-    """Refuses an array with two equal arrays in it, which becomes a struct. Raises
-    HeadraceError."""
+    """Reject an array that contains two equal arrays and becomes a struct. Raises HeadraceError."""
     if kind not in _CONTAINERS:
         return
     arrays = set()

@@ -19,11 +19,11 @@ from headrace.transforms.transform import PerShape
 T = TypeVar("T")
 
 _MOST_STRUCTURES = 1024
-"""Kept per shape of events; documents of a collection may have any number of structures."""
+"""The most structures kept per shape of events; a collection may have any number of structures."""
 
 
 class PerStructure(Generic[T]):
-    """What a transform makes of a shape and of what else it depends on, such as the structures of
+    """Objects that a transform makes for a shape and other keys, such as the structures of
     documents: the last ones used, as long as the shape lives."""
 
     def __init__(self) -> None:
@@ -32,12 +32,13 @@ class PerStructure(Generic[T]):
         )
 
     def __call__(self, shape: Shape, marks: Hashable, make: Callable[[], T]) -> T:
-        """What was made of a shape and of what `marks` stand for."""
+        """Return the object for a shape and `marks`, made by `make` if necessary."""
         return self._made(shape).of(marks, make)
 
 
 def structured(records: Records, node: Node, form: StructForm) -> Iterator[StructuredRecords]:
-    """The records by the structures of the values at `node`, which is null for none of them."""
+    """Yield the records grouped by the structures of the values at `node`, which is null for none
+    of them."""
     if not len(records):
         return
     documents = bson_cells(records, node)
@@ -49,7 +50,7 @@ def structured(records: Records, node: Node, form: StructForm) -> Iterator[Struc
 
 
 def _check_values(documents: BsonCells, members: np.ndarray, structure: Structure) -> None:
-    """Refuses values that Debezium 3.6 refuses for what they hold."""
+    """Reject values whose contents Debezium 3.6 rejects."""
     if has_arrays_of_arrays(structure):
         for index in members.tolist():
             check_equal_arrays(*documents.value(index))

@@ -1,5 +1,4 @@
-"""Events of documents without schemas, as JSON has them, given the schemas that transforms ask
-for."""
+"""Adds the schemas that transforms need to events of documents without schemas, as in JSON."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ _REMOVED = Schema(Type.ARRAY, optional=True, values=Schema(Type.STRING))
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Columns of what an event's texts hold; `asked` are by struct and name what transforms ask
-    for beside the documents."""
+    """Columns of the contents of an event's texts; `asked` are additional fields that transforms
+    use, by struct and name."""
 
     key: Shape
     event: Shape
@@ -39,8 +38,8 @@ class _Parts:
 
 
 class SchemalessDocuments:
-    """Records without schemas as events of documents; `asked` are the structs and names of fields
-    that a transform adds."""
+    """Converts records without schemas to events of documents; `asked` are the structs and names of
+    fields that a transform adds."""
 
     def __init__(self, asked: Iterable[tuple[str, str]]) -> None:
         self._asked = tuple(dict.fromkeys(asked))
@@ -48,7 +47,8 @@ class SchemalessDocuments:
 
     @staticmethod
     def are_in(shape: Shape) -> bool:
-        """Whether records of this shape have keys without schemas, and values without, or none."""
+        """Whether records of this shape have keys without schemas, and values without schemas or no
+        values."""
         key, value = shape.key, shape.value
         return (
             key is not None
@@ -58,7 +58,7 @@ class SchemalessDocuments:
         )
 
     def opened(self, records: Records) -> tuple[Records | None, Records | None]:
-        """The events and tombstones among records, with schemas, and the other records."""
+        """Return the events and tombstones among records, with schemas, and the other records."""
         key, value = records.shape.key, records.shape.value
         assert isinstance(key, Cell | Column)
         (identifiers,) = members(cells_at(records, key), ["id"])
@@ -123,7 +123,7 @@ class SchemalessDocuments:
 
 
 def _split(records: Records, mask: np.ndarray) -> tuple[Records | None, Records | None]:
-    """The records of the mask, and the others; None for an empty part."""
+    """Return the records of the mask, and the others; None for an empty part."""
     kept, others = records.with_rows(mask), records.with_rows(~mask)
     return (kept if len(kept) else None), (others if len(others) else None)
 

@@ -33,18 +33,19 @@ _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
 
 
 class ArrayEncoding(StrEnum):
-    """What becomes of arrays."""
+    """Handling of arrays."""
 
     ARRAY = "array"
-    """Arrays, whose elements have one schema."""
+    """Arrays, whose elements have the same schema."""
     DOCUMENT = "document"
     """Structs with the fields `_0`, `_1`, …"""
 
 
 @dataclass(frozen=True)
 class StructForm:
-    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included.
-    `most_cells` bounds the values of an array whose elements have the fields of all of them."""
+    """Options for converting documents to structs. `as_released`: like Debezium 3.6, including its
+    rejections. `most_cells` is the limit for the values of an array whose elements have the fields
+    of all elements."""
 
     arrays: ArrayEncoding = ArrayEncoding.ARRAY
     adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
@@ -52,7 +53,7 @@ class StructForm:
     most_cells: int = MOST_CELLS
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
-        """How values are split for it."""
+        """Return the form in which values are split for it."""
         numbered = self.arrays is ArrayEncoding.DOCUMENT
         return SplitForm(small_longs, numbered, signed_seconds=self.as_released)
 
@@ -62,16 +63,16 @@ class StructForm:
 
     @property
     def adjusts(self) -> bool:
-        """Whether names are adjusted; then empty arrays are null."""
+        """Whether names are adjusted; if so, empty arrays are null."""
         return self.adjustment is not NameAdjustmentMode.NONE
 
     def schema_name(self, name: str) -> str:
-        """A schema's name, each of its parts adjusted like a field."""
+        """Return a schema's name, with each part adjusted like a field."""
         return ".".join(map(self.field, name.split(".")))
 
 
 def differing(path: str) -> HeadraceError:
-    """The error of an array whose elements have no schema in common."""
+    """The error of an array whose elements have no common schema."""
     return HeadraceError(
         "transforms.array_of_several_types",
         f"the array {path} has elements of different types",
@@ -89,7 +90,7 @@ def empty_name(parent: str) -> HeadraceError:
 
 
 def one_name(parent: str | None) -> HeadraceError:
-    """The error of fields whose names differ, and do not once they are adjusted."""
+    """The error of fields with different names that become equal by the adjustment."""
     return HeadraceError(
         "transforms.field_name_twice",
         f"two fields of {parent or 'a document'} have one name after the adjustment",
@@ -99,7 +100,7 @@ def one_name(parent: str | None) -> HeadraceError:
 
 @dataclass
 class Leaves:
-    """The nodes of a value's leaves, in their order, while its structure is walked."""
+    """Collects the nodes of a value's leaves, in their order, while its structure is walked."""
 
     form: StructForm
     columns: list[ColumnIdentity] = field(default_factory=list)
@@ -108,7 +109,7 @@ class Leaves:
     def members(
         self, structure: Structure, parent: str, *, in_array: bool = False
     ) -> dict[str, Node]:
-        """The members of a document by their own names; undefined ones have no node."""
+        """Return the members of a document by their original names; undefined ones have no node."""
         made = {}
         for name, inner in structure.members:
             if not name:
@@ -120,10 +121,12 @@ class Leaves:
         return made
 
     def node(self, structure: Structure, name: str, *, in_array: bool = False) -> Node | None:
-        """The node of a value; `name` is that of its schema if it has one. None: undefined.
+        """Return the node of a value; `name` is the name of its schema if it has one. None:
+        undefined.
 
-        `in_array`: it is within an array whose elements are fields, where empty documents have
-        names."""
+        `in_array`: the value is in an array whose elements are fields, in which empty documents
+        have names.
+        """
         kind = structure.kind
         if self.form.as_released:
             check_field(structure, name, in_array=in_array)
@@ -155,9 +158,10 @@ class Leaves:
         optional: bool = True,
         in_array: bool = False,
     ) -> Struct:
-        """A struct with these members, their names adjusted.
+        """Return a struct with these members, whose names are adjusted.
 
-        Raises HeadraceError("transforms.field_name_twice")."""
+        Raises HeadraceError("transforms.field_name_twice").
+        """
         adjusted = {self.form.field(each): node for each, node in members.items()}
         if len(adjusted) < len(members):
             if not self.form.as_released:
@@ -181,7 +185,7 @@ class Leaves:
                 node = self.node(element, path, in_array=True)
                 if node is not None:
                     members[f"_{index}"] = node
-            # These names are ours, and fit for Avro.
+            # These names are headrace's own, and valid in Avro.
             fields = tuple(Field(each, node.schema) for each, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
@@ -213,7 +217,7 @@ class Leaves:
 
 @dataclass(frozen=True)
 class Merging:
-    """One schema for all elements of an array, and their values."""
+    """The common schema of the elements of an array, and the conversion of their values."""
 
     form: StructForm
     lengths: PathLengths = field(default_factory=PathLengths)
@@ -221,8 +225,8 @@ class Merging:
     def array(
         self, elements: Sequence[Structure], name: str, *, is_outermost: bool = False
     ) -> Schema:
-        """The schema of an array of these elements. Raises HeadraceError for elements that have
-        none in common."""
+        """Return the schema of an array of these elements. Raises HeadraceError for elements
+        without a common schema."""
         if not elements:
             return Schema(Type.ARRAY, optional=True, values=TEXT)
         values = self.element(elements, name, is_outermost=is_outermost)
@@ -231,7 +235,7 @@ class Merging:
     def element(
         self, structures: Sequence[Structure], name: str | None, *, is_outermost: bool = False
     ) -> Schema:
-        """The schema that values of all these structures have."""
+        """Return the common schema of values of all these structures."""
         if self.form.as_released:
             check_elements(structures, name or "of arrays", is_outermost=is_outermost)
         known = [each for each in structures if each.kind not in (Kind.NULL, Kind.UNDEFINED)]
@@ -280,7 +284,7 @@ class Merging:
         )
 
     def _field(self, structures: Sequence[Structure], name: str | None) -> Schema:
-        """The schema of a field of several documents."""
+        """Return the schema of a field that occurs in several documents."""
         parts = [each for each in structures if each.kind in _CONTAINERS]
         if parts and self.form.as_released:
             last = self.one(parts[-1], name)
@@ -294,7 +298,7 @@ class Merging:
         return self.element(structures, name)
 
     def one(self, structure: Structure, name: str | None) -> Schema:
-        """The schema of one value."""
+        """Return the schema of one value."""
         if structure.kind is Kind.ARRAY:
             return self.array(structure.elements, name or "", is_outermost=True)
         return self.element([structure], name)
@@ -316,9 +320,10 @@ class Merging:
         return scalar_type(kind)
 
     def decoded(self, schema: Schema, cell: bytes) -> object:
-        """The values of an array's cell: its type byte and its bytes.
+        """Return the values in an array's cell: its type byte and its bytes.
 
-        Raises HeadraceError("connect.too_many_cells")."""
+        Raises HeadraceError("connect.too_many_cells").
+        """
         values = self._array_values(cell[1:], is_outermost=True)
         Allowance(self.form.most_cells, 0).take_value(schema, values)
         return values
@@ -326,7 +331,7 @@ class Merging:
     def _array_values(self, array: bytes, *, is_outermost: bool = False) -> list[object]:
         elements: Iterator[tuple[int, str, bytes]] = elements_of(array)
         if self.form.as_released and is_outermost:
-            # It has no empty arrays within arrays.
+            # The released format has no empty arrays within arrays.
             elements = (
                 each for each in elements if each[0] != Kind.ARRAY or any(elements_of(each[2]))
             )
@@ -339,7 +344,7 @@ class Merging:
         return plain_value(kind, value, self.form.field, self._field_values, scalars)
 
     def _field_values(self, array: bytes) -> list[object] | None:
-        """The values of an array that is a field."""
+        """Return the values of an array that is a field."""
         values = self._array_values(array, is_outermost=True)
         return None if not values and self.form.adjusts else values
 

@@ -1,4 +1,4 @@
-"""Nodes for documents that are brought to a declared schema, and the columns behind them."""
+"""Nodes for documents that are converted to a declared schema, and their columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PARTS = (Type.ARRAY, Type.MAP)
 
 @dataclass(frozen=True)
 class ColumnTree:
-    """A node for the values of a declared schema. `own` is the column of the values, or the one
-    that tells where there are structs; `members` are those of a struct."""
+    """A node for the values of a declared schema. `own` is the column of the values, or the column
+    that shows which structs are not null; `members` are those of a struct."""
 
     node: Node
     own: Column
@@ -31,8 +31,8 @@ class ColumnTree:
 
     @staticmethod
     def of(schema: Schema, name: str, form: StructForm) -> ColumnTree:
-        """The columns of a schema; `name` is that of the schema if it is a struct. Names of fields
-        are adjusted as `form` says, and inner structs have the names of their paths.
+        """Return the columns of a schema; `name` is that of the schema if it is a struct. Names of
+        fields are adjusted as `form` says, and inner structs are named after their paths.
 
         Raises HeadraceError("transforms.field_name_twice").
         """
@@ -59,8 +59,8 @@ class ColumnTree:
         return dict(zip(names, (each.node for each in self.members), strict=True))
 
     def with_values(self, records: Records, column: Converted, memory: object) -> Records:
-        """The records with converted values, one per record, in the columns. `memory` is what the
-        values lie in."""
+        """Return the records with converted values, one per record, in the columns. `memory` owns
+        the bytes of the values."""
         held = dict(self._cells(records, column, memory))
         return replace(records, columns={**records.columns, **held})
 
@@ -75,7 +75,7 @@ class ColumnTree:
 
 
 def named(schema: Schema, name: str, form: StructForm) -> Schema:
-    """A declared schema with names for its structs, and the names of its fields adjusted."""
+    """Return a declared schema with names for its structs, and adjusted names of its fields."""
     if schema.type is Type.STRUCT:
         names = [form.field(each.name) for each in schema.fields]
         if len(set(names)) < len(names):

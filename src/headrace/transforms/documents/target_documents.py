@@ -1,4 +1,4 @@
-"""Change events of documents as records with the fields of a declared schema."""
+"""Converts change events of documents to records with the fields of a declared schema."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _DELETED = "__deleted"
 _NUMBERS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 _BOOLEAN = Schema(Type.BOOLEAN, optional=True)
 Finish = Callable[[Struct, DocumentEnvelope, str], Struct]
-"""What becomes of a row's struct at the end: fields are added, inner ones are lifted. Called with
-the envelope and the schema's name."""
+"""Completes a row's struct: fields are added, inner ones are flattened. Called with the struct, the
+envelope and the schema's name."""
 
 
 @dataclass(frozen=True)
 class _Shapes:
-    """What a shape of events becomes: rows of documents that are there and that are gone, deletes
-    and tombstones without a value. `row` and `key` are the columns."""
+    """The shapes that result from a shape of events: rows of existing and of deleted documents, and
+    deletes without a value. `row` and `key` are the columns."""
 
     key: ColumnTree
     row: ColumnTree
@@ -52,7 +52,8 @@ class _Tombstones:
 
 
 class TargetDocuments:
-    """Brings documents to a schema, which all records have then. Keys have the type of `_id`."""
+    """Converts documents to a schema that all records have. Keys have the declared type of
+    `_id`."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class TargetDocuments:
 
     @property
     def ordering(self) -> Ordering:
-        """What the declared type of `_id` does to the order of records with one key."""
+        """The effect of the declared type of `_id` on the order of records with one key."""
         schema = self._id_type
         if schema.name == DECIMAL or (schema.name is None and schema.type in _NUMBERS):
             return Ordering.ID_NUMBERS
@@ -84,7 +85,7 @@ class TargetDocuments:
         return Ordering.ID_TEXTS if is_text else Ordering.NONE
 
     def expected(self, records: Records) -> Iterator[Records]:
-        """The records that events like these may become, whatever their documents are."""
+        """Yield the possible results for such events, for all documents."""
         if DocumentEnvelope.of(records.shape) is None:
             return
         shapes = self._shapes(records.shape)
@@ -100,8 +101,8 @@ class TargetDocuments:
             yield records.with_shape(shapes.null)
 
     def apply(self, records: Records, identifier: Node) -> Iterator[Records]:
-        """What becomes of events and tombstones with documents' keys, whose `_id` is the text
-        `identifier`; others pass."""
+        """Yield the results for events and tombstones with documents' keys, whose `_id` is the text
+        `identifier`; other records pass unchanged."""
         absent = tombstones(records)
         if absent.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
@@ -143,7 +144,7 @@ class TargetDocuments:
         shapes: _Shapes,
         shape: Shape,
     ) -> Records:
-        """Records with the documents at `node`; None: they have none."""
+        """Return records with the documents at `node`; None: they have no document."""
         made, key = self._with_key(records, identifier, shapes.key)
         cells, memory = np.zeros((len(records), 3), np.int64), None
         if node is not None:
@@ -185,7 +186,7 @@ class TargetDocuments:
                         "Rename the field of target.schema.",
                     )
                 members[_DELETED] = Constant(_BOOLEAN, is_deleted)
-            # The names are adjusted already.
+            # The names are already adjusted.
             row = Leaves(StructForm()).struct(name, members, optional=False)
             return replace(null, value=self._finish(row, envelope, name))
 
@@ -198,7 +199,7 @@ class TargetDocuments:
 
 
 def _with_member(row: Converted, name: str, column: Converted) -> Converted:
-    """Structs with another column for a field, where they have it."""
+    """Return structs in which another column replaces a field, if they have it."""
     names = [each.name for each in row.schema.fields]
     members = [
         column if each == name else member for each, member in zip(names, row.members, strict=True)
@@ -207,8 +208,8 @@ def _with_member(row: Converted, name: str, column: Converted) -> Converted:
 
 
 def _refuse_updates(records: Records, envelope: DocumentEnvelope) -> None:
-    """Refuses what tells only what an update changed: a field that it does not tell would be null
-    like one that there is not."""
+    """Reject updates that contain only the changed fields: all other fields would be null, like
+    missing ones."""
     told = present(records, envelope.update) | present(records, envelope.patch)
     if len(records) and told.any():
         raise HeadraceError(

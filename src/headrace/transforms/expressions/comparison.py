@@ -50,13 +50,14 @@ _NUMPY: dict[Operator, _Compare] = {
 _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
 _WITH_EQUAL = (Operator.EQUAL, Operator.LESS_OR_EQUAL, Operator.GREATER_OR_EQUAL)
 _NO_CHARACTER = -1
-_FIRST_OF_FOUR_BYTES = 0xF0  # of a character beyond the basic plane in UTF-8
+_FIRST_OF_FOUR_BYTES = 0xF0  # first byte of a character beyond the basic plane in UTF-8
 
 
 def compare(
     records: Records, operator: Operator, left: Operand, right: Operand, rules: Rules
 ) -> Operand:
-    """Booleans; null only by the rules of SQL. Values without an order fail."""
+    """Compare values; the results are booleans, or null only by the rules of SQL. Values without an
+    order fail."""
     null_left, null_right = left.null, right.null
     both = ~null_left & ~null_right
     result, done = no(left.count), no(left.count)
@@ -73,7 +74,7 @@ def compare(
     if operator in _EQUALITY:
         equal = _things(records, left, right) if left.things and right.things else no(left.count)
         result |= (both & ~done & ~equal) if operator is Operator.NOT_EQUAL else equal
-        # In SQL values of different types are not compared, even for equality.
+        # SQL does not compare values of different types, even for equality.
         of_things = _are_things(left) & _are_things(right)
         unordered = both & ~done & ~of_things if rules is Rules.SQL else no(left.count)
     else:
@@ -116,8 +117,8 @@ def _with_nulls(
 
 
 def contained(records: Records, item: Operand, option: Operand, rules: Rules) -> Operand:
-    """Whether values are equal to those of a list: in Groovy with Java's `equals`, where an int is
-    never a long."""
+    """Whether values are equal to those of a list: in Groovy by Java's `equals`, for which an int
+    never equals a long."""
     if rules is not Rules.GROOVY:
         return compare(records, Operator.EQUAL, item, option, rules)
     result = item.null & option.null
@@ -136,7 +137,8 @@ def contained(records: Records, item: Operand, option: Operand, rules: Rules) ->
 def _scalars(
     operator: Operator, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
 ) -> tuple[np.ndarray, np.ndarray | bool] | None:
-    """What holds, and where the values have an order; None where they never do."""
+    """Return the results of a comparison, and where the values have an order; None if such values
+    never do."""
     (kind, one), (other_kind, other) = left, right
     if rules is Rules.PYTHON:
         kind, one = _as_number(kind, one)
@@ -167,7 +169,7 @@ def _as_number(kind: Kind, array: pa.Array) -> tuple[Kind, pa.Array]:
 
 
 def _character(text: str) -> int:
-    """The number of a text that is one char of Java."""
+    """The code unit of a text that is a single Java char."""
     return ord(text) if len(text) == 1 and ord(text) < 1 << 16 else _NO_CHARACTER
 
 
@@ -194,7 +196,7 @@ def _numbers(
         other = other.cast(pa.decimal256(19, 0))
     try:
         return true(_ARROW[operator](*same_scale(one, other)))
-    except pa.ArrowInvalid:  # more digits than Arrow has
+    except pa.ArrowInvalid:  # more digits than Arrow supports
         pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
         orders = [_sign(a, b) for a, b in pairs]
         return np.asarray(_NUMPY[operator](np.array(orders), 0))
@@ -205,8 +207,8 @@ def _exactly(
     left: tuple[Kind, pa.Array, np.ndarray],
     right: tuple[Kind, pa.Array, np.ndarray],
 ) -> np.ndarray:
-    """Numbers of which one is floating, as Python compares them: an integer keeps all its digits,
-    of which its nearest double may lack some."""
+    """Compare numbers, one of which is floating, as Python does: an integer keeps all its digits,
+    while its nearest double may lose some."""
     (kind, one, doubles), (other_kind, other, others) = left, right
     holds = np.asarray(_NUMPY[operator](doubles, others))
     if kind not in INTEGRAL and other_kind not in INTEGRAL:
@@ -225,7 +227,7 @@ def _sign(one: Decimal | None, other: Decimal | None) -> int:
 
 
 def as_doubles(kind: Kind, array: pa.Array) -> np.ndarray:
-    """Numbers as the nearest doubles; anything where they are null."""
+    """Numbers as the nearest doubles; undefined for nulls."""
     if kind is Kind.DECIMAL:
         array = array.cast(pa.large_string()).cast(pa.float64())
     return np.asarray(array.cast(pa.float64(), safe=False).fill_null(0.0))
@@ -233,7 +235,7 @@ def as_doubles(kind: Kind, array: pa.Array) -> np.ndarray:
 
 def _total_order(doubles: np.ndarray, rules: Rules) -> np.ndarray:
     """Integers in the order of Java's Double.compare: -0.0 before 0.0, NaN after everything; in
-    SQL, both zeros are one."""
+    SQL, both zeros are equal."""
     doubles = np.where(np.isnan(doubles), np.nan, doubles)
     if rules is Rules.SQL:
         doubles = doubles + 0.0
@@ -242,7 +244,7 @@ def _total_order(doubles: np.ndarray, rules: Rules) -> np.ndarray:
 
 
 def _in_java_order(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Texts so that Arrow compares them as Java does, by UTF-16 units."""
+    """Return texts in a form that Arrow compares as Java does, by UTF-16 units."""
     if not (is_beyond_basic(one) or is_beyond_basic(other)):
         return one, other
     kind = pa.large_binary()
@@ -253,13 +255,13 @@ def _in_java_order(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def is_beyond_basic(texts: pa.Array) -> bool:
-    """Whether texts may hold characters that are two of Java's."""
+    """Whether texts may contain characters that are two UTF-16 units."""
     data = texts.buffers()[2]
     return data is not None and bool((np.frombuffer(data, np.uint8) >= _FIRST_OF_FOUR_BYTES).any())
 
 
 def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
-    """Where two things are equal."""
+    """Return where things are equal."""
     equal = no(left.count)
     for mask, one in left.things:
         for other_mask, other in right.things:

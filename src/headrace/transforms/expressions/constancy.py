@@ -1,5 +1,5 @@
-"""What is known of a condition before there are values: the parts that are equal for all records of
-a shape."""
+"""Conditions that can be decided without values: the parts that are equal for all records of a
+shape."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def is_never_true(tree: Tree, records: Records, rules: Rules) -> bool:
 
 
 def _decided(tree: Tree, records: Records, rules: Rules) -> bool | None:
-    """What the condition is for all records of this shape; None: values decide, or it fails."""
+    """Return the result of the condition for all records of this shape; None if it depends on
+    values, or fails."""
     match tree:
         case Not():
             inner = _decided(tree.of, records, rules)
@@ -51,7 +52,7 @@ def is_constant(tree: Tree, shape: Shape) -> bool:
     waiting, seen = [tree], set()
     while waiting:
         each = waiting.pop()
-        if id(each) in seen:  # a tree may be in several places
+        if id(each) in seen:  # a tree may occur in several places
             continue
         seen.add(id(each))
         match each:
@@ -68,7 +69,7 @@ def is_constant(tree: Tree, shape: Shape) -> bool:
 
 
 def _node(tree: Tree, shape: Shape) -> Node | None:
-    """The node that a variable or one of its members shows; None where that depends on records."""
+    """The node that a variable or one of its members shows; None if it depends on records."""
     match tree:
         case Variable(name="value"):
             return shape.value
@@ -76,7 +77,7 @@ def _node(tree: Tree, shape: Shape) -> Node | None:
             return shape.key
         case Member():
             struct = as_struct(_node(tree.of, shape))
-            # A struct that may be null decides by itself what its members are.
+            # The members of a struct that may be null depend on records.
             if isinstance(struct, Struct) and struct.image is None and struct.presence is None:
                 return fields(struct).get(tree.name)
     return None

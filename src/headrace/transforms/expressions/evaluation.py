@@ -56,7 +56,7 @@ _SHOWN = (Kind.TEXT, Kind.SHORT, Kind.INT, Kind.LONG)
 
 
 class Evaluation:
-    """Evaluates trees over some records; each tree once."""
+    """Evaluates trees over some records, each tree once."""
 
     def __init__(self, records: Records, rules: Rules) -> None:
         self._records = records
@@ -65,7 +65,7 @@ class Evaluation:
         self._made: dict[int, Operand] = {}
 
     def of(self, tree: Tree) -> Operand:
-        """The values of a tree that lives as long as this."""
+        """Return the values of a tree that lives as long as this object."""
         made = self._made.get(id(tree))
         if made is None:
             made = self._made[id(tree)] = read_dates(self._of(tree), self._rules)
@@ -118,7 +118,7 @@ class Evaluation:
                 return self._matched(tree)
 
     def _logical(self, tree: Tree) -> Operand:
-        """The values of a condition. In SQL those that are not booleans fail."""
+        """Return the values of a condition. In SQL values that are not booleans fail."""
         operand = self.of(tree)
         if self._rules is not Rules.SQL:
             return operand
@@ -127,7 +127,7 @@ class Evaluation:
         return operand.failing(other, "a condition is not a boolean")
 
     def _truth(self, operand: Operand) -> np.ndarray:
-        """Which values are true: not null, false, zero, or empty."""
+        """Return which values are true: not null, false, zero, or empty."""
         holds = no(self._count)
         for kind, array in operand.scalars.items():
             if kind in (Kind.BOOLEAN, Kind.MATCHER):
@@ -142,7 +142,7 @@ class Evaluation:
                 zero = pa.scalar(0, pa.decimal256(1, 0) if kind is Kind.DECIMAL else array.type)
                 holds |= true(pc.not_equal(array, zero.cast(array.type)))
             elif self._rules is Rules.GROOVY:
-                holds |= valid(array)  # a ByteBuffer is true, an empty one too
+                holds |= valid(array)  # a ByteBuffer is true, even if empty
             else:
                 holds |= true(pc.not_equal(pc.binary_length(array), 0))
         for mask, thing in operand.things:
@@ -173,7 +173,7 @@ class Evaluation:
         holds = one & other if isinstance(tree, And) else one | other
         null = None
         if self._rules is Rules.SQL:
-            # Kleene's: null unless one side decides.
+            # Kleene's logic: null unless one side decides.
             both = left.null | right.null
             false = (~one & ~left.null) | (~other & ~right.null)
             null = both & ~false if isinstance(tree, And) else both & ~holds
@@ -251,8 +251,8 @@ class Evaluation:
         return made.failing(~done, f"{operator} of values that are null or do not go together")
 
     def _numbers(self, operand: Operand) -> Iterator[tuple[Kind, pa.Array]]:
-        """Scalars to calculate with: in Python truth values are 0 and 1, and integers have 64 bits
-        at least."""
+        """Yield the scalars for a calculation: in Python booleans are 0 and 1, and integers have at
+        least 64 bits."""
         for kind, array in operand.scalars.items():
             whole = kind in (Kind.BOOLEAN, *INTEGRAL)
             if self._rules is Rules.PYTHON and whole:
@@ -261,7 +261,7 @@ class Evaluation:
                 yield kind, array
 
     def _joined(self, left: Operand, right: Operand) -> Operand:
-        """Texts one after the other; in Groovy, null and whole numbers beside a text, too."""
+        """Concatenate texts; in Groovy also nulls and whole numbers with a text."""
         is_text = no(self._count)
         for operand in (left, right):
             if Kind.TEXT in operand.scalars:
@@ -273,7 +273,8 @@ class Evaluation:
         return Operand(self._count, {Kind.TEXT: joined}).where(is_text)
 
     def _without(self, left: Operand, right: Operand) -> Operand:
-        """Groovy's texts less the first occurrence of another value's text."""
+        """Remove the first occurrence of another value's text from texts, as Groovy's minus
+        does."""
         text = left.scalars.get(Kind.TEXT)
         if text is None:
             return Operand(self._count)
@@ -326,8 +327,8 @@ def _less(texts: pa.Array, removed: str) -> pa.Array:
 def _number(
     operator: str, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
 ) -> Operand:
-    """The result of two numbers in the larger of their types. In Groovy integers wrap as Java's;
-    elsewhere what has no room fails."""
+    """Return the result of two numbers in the larger of their types. In Groovy integers wrap as in
+    Java; in other languages overflows fail."""
     (kind, one), (other_kind, other) = left, right
     count = len(one)
     strict = rules is not Rules.GROOVY
@@ -361,7 +362,7 @@ def _number(
         other = other.cast(pa.decimal256(19, 0))
     scale = max(one.type.scale, other.type.scale)
     try:
-        # One digit of room: the sum of two has at most one more.
+        # One more digit: the sum of two numbers has at most one more.
         room = pa.decimal256(75, scale)
         result = _ARITHMETIC[operator](one.cast(room), other.cast(room))
     except pa.ArrowInvalid:
@@ -370,7 +371,7 @@ def _number(
 
 
 def _beyond(operator: str, one: pa.Array, other: pa.Array) -> np.ndarray:
-    """Where the result of two integers of a type is out of the type's range."""
+    """Return where the result of two integers of a type is out of the type's range."""
     info = np.iinfo(str(one.type))
     left, right = (np.asarray(each.fill_null(0)).astype(np.int64) for each in (one, other))
     about = _NUMPY[operator](left.astype(np.float64), right.astype(np.float64))

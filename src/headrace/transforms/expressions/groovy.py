@@ -1,4 +1,4 @@
-"""Conditions in Groovy: the part of it that looks at a record and makes no objects."""
+"""Conditions in Groovy: the subset that reads a record and creates no objects."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _JAVA_PROPERTIES = ("class", "metaClass", "properties", "values")
 
 
 def parse_groovy(text: str) -> Tree:
-    """The tree of a condition.
+    """Return the tree of a condition.
 
-    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    Raises HeadraceError("transforms.expression_not_understood") with the position of the error.
     """
     return _Parser(text).whole()
 
@@ -69,7 +69,7 @@ class _Return:
 
 @dataclass(frozen=True)
 class _If:
-    """`if` with what it runs."""
+    """An `if` statement with its branches."""
 
     condition: Tree
     then: tuple[_Statement, ...]
@@ -80,8 +80,8 @@ _Statement = Tree | _Return | _If
 
 
 def _in_order(statements: Sequence[_Statement], rest: Tree | None) -> Tree:
-    """The value of a script that runs statements, and then `rest`, where it has not returned. The
-    last statement's value is the script's."""
+    """Return the value of a script that runs statements, followed by `rest` if it has not returned.
+    The value of the last statement is that of the script."""
     made = rest
     for statement in reversed(statements):
         match statement:
@@ -117,7 +117,7 @@ class _Parser:
         return _in_order(statements, None)
 
     def statements(self) -> list[_Statement]:
-        """The statements up to the end of the text or of the block."""
+        """Parse the statements up to the end of the text or of the block."""
         made: list[_Statement] = []
         while True:
             while self.taken(";"):
@@ -344,7 +344,7 @@ class _Parser:
             if self.token.symbol != ")":
                 self.expect(",")
         if name == "equals" and len(arguments) == 1:
-            return Contained(of, (arguments[0],))  # an int equals no long
+            return Contained(of, (arguments[0],))  # an int never equals a long
         constants = []
         for place, argument in zip(places, arguments, strict=True):
             if not isinstance(argument, Literal):

@@ -1,4 +1,4 @@
-"""Words of a Groovy expression."""
+"""Tokens of a Groovy expression."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _SYMBOLS = (
     ">", "!", "?", ":", "(", ")", "[", "]", ".", ",", ";", "=", "{", "}", "&", "|", "^", "~", "@",
 )  # fmt: skip
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
-_INT_MAX, _LONG_MAX = 2**31, 2**63  # one more with a minus before it
+_INT_MAX, _LONG_MAX = 2**31, 2**63  # one more is valid after a minus
 _ENDS_OPERAND = frozenset([")", "]", "}"])
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word at an offset of the text: a name, a symbol, a literal, or the end (all empty).
+    """A token at an offset of the text: a name, a symbol, a literal, or the end (all empty).
 
-    `new_line`: a line ends between the word before and this one.
+    `new_line`: a line ends between the previous token and this one.
     """
 
     offset: int
@@ -45,7 +45,7 @@ class Token:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The words of `text`, the end as the last one. Raises HeadraceError."""
+    """Yield the tokens of `text`, with the end as the last one. Raises HeadraceError."""
     at, last = 0, Token(0)
     while True:
         begin = at
@@ -90,7 +90,7 @@ def _number(text: str, at: int, new_line: bool) -> tuple[Token, int]:
 
 
 def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tuple[Token, int]:
-    """Raises ValueError for more digits than columns hold."""
+    """Read a number. Raises ValueError for more digits than columns support."""
     end = match.end()
     suffix = text[end : end + 1]
     has_fraction = bool(match["fraction"] or match["power"])
@@ -119,7 +119,7 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
 
 
 def integer(number: int) -> Literal:
-    """A whole number in the smallest of Groovy's types that holds it."""
+    """Return a whole number in the smallest Groovy type that holds it."""
     if -_INT_MAX <= number < _INT_MAX:
         return Literal(number, Kind.INT)
     if -_LONG_MAX <= number < _LONG_MAX:
@@ -128,7 +128,7 @@ def integer(number: int) -> Literal:
 
 
 def _text(text: str, begin: int) -> tuple[str, int]:
-    """A text in quotes or between slashes, and where it ends."""
+    """Return a text in quotes or between slashes, and its end."""
     quote = text[begin]
     if text.startswith(quote * 3, begin) and quote != "/":
         raise not_understood(text, begin, "texts in three quotes are not read")

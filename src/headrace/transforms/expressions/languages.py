@@ -1,4 +1,4 @@
-"""Languages of expressions by the names that `language` gives them."""
+"""Languages of expressions by the values of `language`."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _LANGUAGES: dict[str, tuple[Callable[[str], Tree], Rules]] = {
     "spark.sql": (parse_spark_sql, Rules.SQL),
 }
 LANGUAGES = tuple(_LANGUAGES)
-"""What `language` may say."""
+"""Values of `language`."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A text and its tree."""
+    """An expression's text and its tree."""
 
     text: str
     tree: Tree
     rules: Rules
 
     def booleans(self, records: Records) -> np.ndarray:
-        """Where it is true; in SQL, null is not.
+        """Return where the expression is true; in SQL, null is not.
 
         Raises HeadraceError("transforms.expression_failed") if a value is missing, or is not a
         boolean.
@@ -59,9 +59,9 @@ class Expression:
         return true(array)
 
     def texts(self, records: Records) -> pa.Array:
-        """The expression's texts, or null.
+        """Return the expression's texts, or nulls.
 
-        Raises HeadraceError("transforms.expression_failed") when a value is neither.
+        Raises HeadraceError("transforms.expression_failed") for other values.
         """
         operand = self._evaluated(records)
         array = operand.scalars.get(Kind.TEXT)
@@ -89,9 +89,9 @@ class Expression:
 
 
 def expression(language: str, text: str) -> Expression:
-    """The expression of a text.
+    """Return the expression of a text.
 
-    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    Raises HeadraceError("transforms.expression_not_understood") with the position of the error.
     """
     if len(text) > LONGEST:
         raise not_understood(text, LONGEST, f"it is longer than {LONGEST} characters")

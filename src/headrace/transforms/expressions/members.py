@@ -31,7 +31,7 @@ from headrace.transforms.expressions.tree import Kind, Literal, Rules
 
 
 def variable(records: Records, name: str) -> Operand:
-    """One of the variables."""
+    """Return the value of a variable."""
     shape, count = records.shape, len(records)
     match name:
         case "topic":
@@ -58,7 +58,7 @@ def _tombstones(records: Records) -> np.ndarray:
 def members(
     records: Records, of: Operand, name: str, rules: Rules, *, safe: bool, is_property: bool
 ) -> Operand:
-    """What a member is of each value; null values have none unless `safe`."""
+    """Return a member of each value; access to a member of null fails unless `safe`."""
     made = Operand(of.count)
     covered = of.failed
     for mask, thing in of.things:
@@ -137,7 +137,7 @@ def schema_value(count: int, schema: Schema, name: str) -> Operand:
 
 
 def _fields_of(count: int, schema: Schema, method: str, arguments: tuple[Literal, ...]) -> Operand:
-    """The field with a name, null if it does not exist, or all fields."""
+    """Return the field with a name, null if it does not exist, or all fields."""
     if schema.type is not Type.STRUCT:
         return _missing(count, f"a schema of {schema.type.value} has no fields")
     if method == "fields":
@@ -162,7 +162,7 @@ def _of_field(count: int, thing: FieldObject, name: str) -> Operand:
 def called(
     records: Records, thing: Thing, method: str, arguments: tuple[Literal, ...], rules: Rules
 ) -> Operand:
-    """What a method of a thing gives, for all records."""
+    """Return the result of a method of a thing, for all records."""
     count = len(records)
     match thing:
         case SchemaObject():

@@ -27,8 +27,8 @@ _JAVA_SPACE = "".join(map(chr, range(0x21)))
 
 @dataclass(frozen=True)
 class Method:
-    """A method: how many constants it takes, and what it makes of texts. `any_kind`: constants
-    that are not texts are fine. `of_texts` is None where texts lack it."""
+    """A method: the number of its constant arguments, and its function on texts. `any_kind`:
+    constants that are not texts are allowed. `of_texts` is None if texts do not have the method."""
 
     arguments: int
     of_texts: TextMethod | None
@@ -114,4 +114,5 @@ METHODS = {
     "version": Method(0, None, Kind.INT),
     "schema": Method(0, None, Kind.TEXT),
 }
-"""By name. What lacks `of_texts` is of things: maps, headers, schemas and structs."""
+"""Methods by name. Those without `of_texts` belong to things: maps, headers, schemas and
+structs."""

@@ -1,4 +1,4 @@
-"""The values of a part of an expression, one per record, whatever their types."""
+"""The values of a part of an expression, one per record, of any types."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SchemaObject:
 
 @dataclass(frozen=True, eq=False)
 class Headers:
-    """All headers of a record by their names."""
+    """All headers of a record by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class HeaderObject:
 
 @dataclass(frozen=True, eq=False)
 class FieldObject:
-    """A field of a struct's schema: `place` is its number, from 0."""
+    """A field of a struct's schema: `place` is its index, from 0."""
 
     field: Field
     place: int
@@ -96,12 +96,13 @@ class FieldList:
 
 
 Thing = Node | SchemaObject | FieldObject | FieldList | Headers | HeaderObject
-"""What has members or elements; a node is a struct, a map, an array, or has no schema."""
+"""A value with members or elements; a node is a struct, a map, an array, or has no schema."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Records for which there is no value (bool, one per record), and why the first has none."""
+    """The records for which evaluation failed (bool, one per record), and the first one's
+    reason."""
 
     mask: np.ndarray
     reason: str
@@ -112,7 +113,7 @@ class Operand:
     """Values, one per record: each is a scalar of one kind, a thing, null, or failed.
 
     `scalars` are arrays by kind, null where the value is of another kind; `things` are masks with
-    what the value is there.
+    the thing that the value is there.
     """
 
     count: int
@@ -122,12 +123,12 @@ class Operand:
 
     @property
     def failed(self) -> np.ndarray:
-        """Which records have failed."""
+        """Whether each record has failed."""
         return no(self.count) if self.failure is None else self.failure.mask
 
     @property
     def null(self) -> np.ndarray:
-        """Which records have null; those that failed are among them."""
+        """Whether each record has null; records that failed are included."""
         absent = ~no(self.count)
         for array in self.scalars.values():
             absent &= ~valid(array)
@@ -136,7 +137,7 @@ class Operand:
         return absent
 
     def failing(self, mask: np.ndarray, reason: str) -> Operand:
-        """The same with more failures; they are null besides."""
+        """Return the operand with additional failures, which count as null too."""
         if not mask.any():
             return self
         if self.failure is not None:
@@ -144,7 +145,7 @@ class Operand:
         return Operand(self.count, self.scalars, self.things, Failure(mask, reason))
 
     def failing_as(self, *others: Operand) -> Operand:
-        """The same with the failures of others."""
+        """Return the operand with the failures of others added."""
         made = self
         for other in others:
             if other.failure is not None:
@@ -152,7 +153,7 @@ class Operand:
         return made
 
     def where(self, mask: np.ndarray) -> Operand:
-        """The same for some records; for others null, without failure."""
+        """Return the operand for some records; null without failure for others."""
         scalars = {
             kind: pc.if_else(pa.array(mask), array, pa.scalar(None, array.type))
             for kind, array in self.scalars.items()
@@ -165,17 +166,17 @@ class Operand:
 
 
 def no(count: int) -> np.ndarray:
-    """False for each record."""
+    """Return False for each record."""
     return np.zeros(count, np.bool_)
 
 
 def valid(array: pa.Array) -> np.ndarray:
-    """Where an array is not null."""
+    """Whether each value of an array is not null."""
     return np.asarray(array.is_valid())
 
 
 def true(array: pa.Array) -> np.ndarray:
-    """Where a boolean array is true."""
+    """Whether each value of a boolean array is true."""
     return np.asarray(array.fill_null(False))
 
 
@@ -185,7 +186,7 @@ def booleans(mask: np.ndarray, null: np.ndarray | None = None) -> Operand:
 
 
 def constant(count: int, kind: Kind | None, value: object) -> Operand:
-    """One value for all records."""
+    """Return a constant with the same value for all records."""
     if kind is None:
         return Operand(count)
     if isinstance(value, Decimal):
@@ -198,13 +199,13 @@ def constant(count: int, kind: Kind | None, value: object) -> Operand:
 
 
 def of_thing(count: int, thing: Thing, mask: np.ndarray | None = None) -> Operand:
-    """One thing for all records, or for those of a mask."""
+    """Return a thing for all records, or for those of a mask."""
     mask = ~no(count) if mask is None else mask
     return Operand(count, things=[(mask, thing)] if mask.any() else ())
 
 
 def of_node(records: Records, node: Node | None) -> Operand:
-    """The values of a node; null without a node."""
+    """Return the values of a node; null without a node."""
     count = len(records)
     if node is None:
         return Operand(count)
@@ -228,7 +229,8 @@ def kind_of(schema: Schema) -> Kind:
 
 
 def read_dates(operand: Operand, rules: Rules) -> Operand:
-    """Dates and times: objects of one class to Groovy, the numbers that they are elsewhere."""
+    """Convert dates and times: for Groovy to objects of one class, otherwise to the numbers that
+    represent them."""
     if not any(kind in _NUMBERS_OF_DATES for kind in operand.scalars):
         return operand
     scalars: dict[Kind, pa.Array] = {}
@@ -245,7 +247,7 @@ def read_dates(operand: Operand, rules: Rules) -> Operand:
 
 
 def _without_schema(records: Records, node: Node) -> Operand:
-    """Values without a schema have the types of JSON."""
+    """Return values without a schema in the types of JSON."""
     objects = connect_values(records, node)
     kinds = [next((k for t, k in _OF_PYTHON if isinstance(each, t)), None) for each in objects]
     scalars = {
@@ -261,7 +263,8 @@ def _without_schema(records: Records, node: Node) -> Operand:
 
 
 def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
-    """The values of one operand where the condition holds, else of the other."""
+    """Return the values of one operand where the condition is true, otherwise those of the
+    other."""
     one, other = then.where(condition), otherwise.where(~condition)
     scalars = dict(one.scalars)
     for kind, array in other.scalars.items():
@@ -277,8 +280,8 @@ def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
 
 
 def same_scale(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Decimals with the larger of their scales. Raises pyarrow.ArrowInvalid where there is no room
-    for that."""
+    """Return decimals with the larger of their scales. Raises pyarrow.ArrowInvalid if they do not
+    fit."""
     kind = pa.decimal256(MOST_DIGITS, max(one.type.scale, other.type.scale))
     return one.cast(kind), other.cast(kind)
 
@@ -286,7 +289,7 @@ def same_scale(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
 def each_distinct(
     array: pa.Array, function: Callable[[str], object], kind: pa.DataType
 ) -> pa.Array:
-    """What a function makes of texts, called once for each distinct one."""
+    """Return the results of a function for texts, called once for each distinct text."""
     encoded = array.dictionary_encode()
     made = pa.array([function(text) for text in encoded.dictionary.to_pylist()], kind)
     return made.take(encoded.indices)

@@ -56,9 +56,9 @@ _METHODS = {
 
 
 def parse_python(text: str) -> Tree:
-    """The tree of a condition.
+    """Return the tree of a condition.
 
-    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    Raises HeadraceError("transforms.expression_not_understood") with the position of the error.
     """
     try:
         with warnings.catch_warnings():
@@ -68,7 +68,7 @@ def parse_python(text: str) -> Tree:
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         before = "".join(text.splitlines(keepends=True)[: line - 1])
-        # Where nothing follows, Python's offset is 0.
+        # Python's offset is 0 at the end of the text.
         offset = min(len(before) + column - 1, len(text)) if error.offset else len(text)
         raise not_understood(text, offset, error.msg) from None
     except (RecursionError, MemoryError, ValueError) as error:
@@ -138,7 +138,7 @@ class _Reading:
         raise self.refuse(node, f"{type(value).__name__} is not read")
 
     def junction(self, op: ast.boolop, trees: list[Tree]) -> Tree:
-        """`and` and `or` give one of their operands."""
+        """Return the tree of `and` or `or`, whose value is one of their operands."""
         if isinstance(op, ast.And):
             return balanced(trees, lambda one, other: Conditional(one, other, one))
         return balanced(trees, lambda one, other: Conditional(one, one, other))

@@ -69,12 +69,12 @@ _CALLED_WORDS = {
     "ifnull", "concat", "if", "iff", "regexp_like",
 }  # fmt: skip
 _WORDS = _OPERATOR_WORDS | _CALLED_WORDS
-"""What words may be beside variables and the names of fields."""
+"""Words that are allowed in addition to variables and the names of fields."""
 
 
 def _check_words(text: str) -> None:
-    """Refuses words that belong to no condition, before the parser sees them: it takes forever for
-    some that are nested (`struct(struct(…`)."""
+    """Reject words that no condition contains, before parsing: the parser takes extremely long for
+    some of them if nested (`struct(struct(…`)."""
     tokens = sqlglot.tokenize(text, read="spark")
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         is_word = token.token_type is TokenType.VAR or token.text.isidentifier()
@@ -91,9 +91,9 @@ def _check_words(text: str) -> None:
 
 
 def parse_spark_sql(text: str) -> Tree:
-    """The tree of a condition.
+    """Return the tree of a condition.
 
-    Raises HeadraceError("transforms.expression_not_understood") with the place of what is not.
+    Raises HeadraceError("transforms.expression_not_understood") with the position of the error.
     """
     try:
         _check_words(text)
@@ -158,7 +158,7 @@ class _Reading:
         return self.predicate(node)
 
     def each(self, node: exp.And | exp.Or) -> list[Tree]:
-        """What a chain of AND or of OR joins."""
+        """Return the operands of a chain of AND or of OR."""
         return [self.tree(each) for each in node.flatten()]
 
     def predicate(self, node: Any) -> Tree:

@@ -1,4 +1,4 @@
-"""The tree that a condition becomes, whatever language it is written in."""
+"""The tree of a condition, the same for all languages."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from headrace.config.regex import Expression
 from headrace.errors import HeadraceError
 
 DEEPEST = 100
-"""How deep an expression may be nested."""
+"""The deepest nesting of an expression."""
 LONGEST = 10_000
-"""Characters that an expression may have; Python's parser overflows with far longer ones."""
+"""The most characters of an expression; Python's parser overflows with far longer ones."""
 MOST_DIGITS = 76
-"""Digits of the widest decimal that columns hold."""
+"""Digits of the widest decimal that columns support."""
 VARIABLES = ("key", "value", "keySchema", "valueSchema", "topic", "header")
 
 
 class Rules(Enum):
-    """Whose rules hold for nulls, truth, and values of different types."""
+    """The language whose rules apply to nulls, truth, and values of different types."""
 
     GROOVY = "groovy"
-    """null is less than anything, and a text of one character compares with numbers."""
+    """null is less than any value, and a text of one character compares with numbers."""
     PYTHON = "python"
-    """None has no order and no attributes."""
+    """Rules of Python: None has no order and no attributes."""
     SQL = "sql"
-    """What has a null in it is null."""
+    """Rules of SQL: an expression with a null operand is null."""
 
 
 class Kind(Enum):
-    """Types of scalars: Java's as far as they matter."""
+    """Types of scalars: Java's, as far as they make a difference."""
 
     BOOLEAN = "boolean"
-    SHORT = "short"  # bytes, too
+    SHORT = "short"  # also bytes
     INT = "int"
     LONG = "long"
     SINGLE = "float"
@@ -42,14 +42,14 @@ class Kind(Enum):
     DECIMAL = "decimal"
     TEXT = "text"
     BYTES = "bytes"
-    MATCHER = "matcher"  # of =~: true where it finds something
-    DATE = "date"  # Connect's, days since 1970 …
-    TIME = "time"  # … milliseconds of a day …
-    MOMENT = "moment"  # … and milliseconds since 1970, which are a java.util.Date to Groovy
+    MATCHER = "matcher"  # result of =~: true if it finds a match
+    DATE = "date"  # Connect's, days since 1970
+    TIME = "time"  # milliseconds of a day
+    MOMENT = "moment"  # milliseconds since 1970, a java.util.Date in Groovy
 
 
 class Operator(Enum):
-    """Comparisons."""
+    """Comparison operators."""
 
     EQUAL = "=="
     NOT_EQUAL = "!="
@@ -69,15 +69,15 @@ class Literal:
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """One of VARIABLES."""
+    """A variable, one of VARIABLES."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A field, or an entry of a map; `safe`: null of null. `is_property`: written with a dot, so
-    Groovy's `schema` of a struct is its schema."""
+    """A field, or an entry of a map; `safe`: null for a null. `is_property`: written with a dot, so
+    that Groovy's `schema` of a struct is its schema."""
 
     of: Tree
     name: str
@@ -87,7 +87,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two values compared."""
+    """A comparison of two values."""
 
     operator: Operator
     left: Tree
@@ -96,7 +96,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Contained:
-    """Whether a value is among others."""
+    """Whether a value is one of several others."""
 
     item: Tree
     options: tuple[Tree, ...]
@@ -104,21 +104,21 @@ class Contained:
 
 @dataclass(frozen=True, eq=False)
 class IsNull:
-    """Whether there is no value."""
+    """Whether a value is null."""
 
     of: Tree
 
 
 @dataclass(frozen=True, eq=False)
 class Not:
-    """The opposite of a value's truth."""
+    """The negation of a value's truth."""
 
     of: Tree
 
 
 @dataclass(frozen=True, eq=False)
 class And:
-    """Whether both are true; the second matters only where the first is."""
+    """Whether both are true; the second is only evaluated if the first is true."""
 
     left: Tree
     right: Tree
@@ -126,7 +126,7 @@ class And:
 
 @dataclass(frozen=True, eq=False)
 class Or:
-    """Whether one is true; the second matters only where the first is not."""
+    """Whether either is true; the second is only evaluated if the first is not true."""
 
     left: Tree
     right: Tree
@@ -134,7 +134,7 @@ class Or:
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """One value where the condition is true, else the other."""
+    """The value of `then` if the condition is true, otherwise that of the other."""
 
     condition: Tree
     then: Tree
@@ -143,7 +143,7 @@ class Conditional:
 
 @dataclass(frozen=True, eq=False)
 class After:
-    """The value of `then`; without value where `first`, whose value does not matter, has none."""
+    """The value of `then`; fails if `first`, whose value is not used, fails."""
 
     first: Tree
     then: Tree
@@ -160,7 +160,7 @@ class Calculation:
 
 @dataclass(frozen=True, eq=False)
 class Negative:
-    """A number with the other sign."""
+    """A number with the opposite sign."""
 
     of: Tree
 
@@ -177,7 +177,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Whether an expression matches the whole of a text, or is found in it."""
+    """Whether an expression matches the whole text, or is found in it."""
 
     of: Tree
     pattern: Expression
@@ -204,7 +204,7 @@ Tree = (
 
 
 def children(tree: Tree) -> Iterator[Tree]:
-    """The trees right below this one."""
+    """Yield the trees directly below this one."""
     match tree:
         case Literal() | Variable():
             return
@@ -221,10 +221,10 @@ def children(tree: Tree) -> Iterator[Tree]:
 
 
 def depth(tree: Tree) -> int:
-    """How many trees lie one below another; more than DEEPEST are not counted on.
+    """Return the nesting depth of a tree; counting stops after DEEPEST.
 
-    A tree may be in several places, so each is looked at once a level: what is shared at every
-    level would double the work with each of them.
+    A tree may occur in several places, so each is visited once per level: otherwise trees that are
+    shared at every level would double the work at each of them.
     """
     level, deep = [tree], 0
     while level and deep <= DEEPEST:
@@ -234,8 +234,8 @@ def depth(tree: Tree) -> int:
 
 
 def decimal_literal(digits: str) -> Literal:
-    """A constant of these digits, exact. Raises ValueError, with what is wrong, for more of them
-    than columns hold."""
+    """Return an exact constant with these digits. Raises ValueError, with the reason, for more
+    digits than columns support."""
     try:
         value = Decimal(digits)
     except ArithmeticError:
@@ -248,14 +248,14 @@ def decimal_literal(digits: str) -> Literal:
 
 
 def text_literal(text: str) -> Literal:
-    """A constant text. Raises ValueError, with what is wrong, for one with half of a character."""
+    """Return a constant text. Raises ValueError, with the reason, for half of a surrogate pair."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("half of a character is not a text")
     return Literal(text, Kind.TEXT)
 
 
 def balanced(trees: Sequence[Tree], joined: Callable[[Tree, Tree], Tree]) -> Tree:
-    """Trees joined to one that is not deep; `joined` is associative."""
+    """Join trees to a tree of low depth; `joined` is associative."""
     level = list(trees)
     while len(level) > 1:
         pairs = [joined(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
@@ -264,7 +264,7 @@ def balanced(trees: Sequence[Tree], joined: Callable[[Tree, Tree], Tree]) -> Tre
 
 
 def not_understood(text: str, offset: int, what: str) -> HeadraceError:
-    """HeadraceError("transforms.expression_not_understood") that says where in `text`."""
+    """Return HeadraceError("transforms.expression_not_understood") with the position in `text`."""
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     place = f"column {column}" if "\n" not in text else f"line {line}, column {column}"

@@ -1,1 +1,1 @@
-"""Kafka Connect's transforms, a module each."""
+"""Kafka Connect's transforms, one module each."""

@@ -1,4 +1,4 @@
-"""ExtractField: one field becomes all of the key or value."""
+"""ExtractField: replaces the key or value by one of its fields."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ExtractField:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become the same."""
+        """Keys with fewer fields may become equal."""
         return Ordering.NONE if self._part.part is Part.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:

@@ -1,4 +1,4 @@
-"""Paths to fields, in the syntax that Kafka Connect calls V2."""
+"""Paths to fields, in Kafka Connect's syntax V2."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from headrace.connect.trees import member
 
 
 def parse_path(text: str) -> tuple[str, ...]:
-    """The names of a path: dots separate them, backticks around a name keep its dots.
+    """Return the names of a path: dots separate them, backticks around a name keep its dots.
 
-    A backslash in front of a backtick makes it one of the name. Raises ValueError for a backtick
-    without its other one.
+    A backslash before a backtick makes it part of the name. Raises ValueError for an unpaired
+    backtick.
     """
     names = []
     place = 0
@@ -26,7 +26,7 @@ def parse_path(text: str) -> tuple[str, ...]:
 
 
 def _name(text: str, place: int) -> tuple[str, int]:
-    """The name that begins here, and where it ends."""
+    """Return the name that begins here, and its end."""
     if text.startswith("`", place):
         end = place + 1
         while (end := text.find("`", end)) >= 0:
@@ -41,7 +41,7 @@ def _name(text: str, place: int) -> tuple[str, int]:
 
 
 def node_at(node: Node, names: tuple[str, ...]) -> Node | None:
-    """The node at a path inside of a struct; None if it does not exist."""
+    """Return the node at a path inside a struct; None if it does not exist."""
     for name in names:
         described = node.schema
         if described.type is not Type.STRUCT or all(f.name != name for f in described.fields):
@@ -51,7 +51,7 @@ def node_at(node: Node, names: tuple[str, ...]) -> Node | None:
 
 
 def value_at(value: object, names: tuple[str, ...]) -> object:
-    """The value at a path inside of maps; None if it does not exist."""
+    """Return the value at a path inside maps; None if it does not exist."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""Filter: records left out, those that its predicate matches."""
+"""Filter: drops the records that its predicate selects."""
 
 from __future__ import annotations
 

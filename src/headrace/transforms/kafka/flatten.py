@@ -1,4 +1,4 @@
-"""Flatten: fields of inner structs become fields of the outer one."""
+"""Flatten: lifts fields of nested structs into the outer struct."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def flattened(
     default: object = None,
     lengths: PathLengths | None = None,
 ) -> Iterator[tuple[str, Node]]:
-    """The leaves of a struct by their paths; what is inside of an optional one is optional.
+    """Yield the leaves of a struct by their paths; leaves inside an optional struct are optional.
 
     Raises HeadraceError("transforms.paths_too_long") and ("transforms.map_not_flattened").
     """

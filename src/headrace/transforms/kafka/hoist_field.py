@@ -1,4 +1,4 @@
-"""HoistField: all of the key or value as one field of a struct."""
+"""HoistField: wraps the key or value as the single field of a struct."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HoistField:
         self._schemaless = PerShape(lambda shape: part.in_shape(shape, column_of(SCHEMALESS)))
 
     def apply(self, records: Records) -> Iterable[Records]:
-        """See Transform. A tombstone stays one."""
+        """See Transform. A tombstone stays a tombstone."""
         node = self._part.node(records.shape)
         if node is None:
             return [records]

@@ -104,7 +104,7 @@ class InsertFieldOptions(NullsOptions):
 
 
 class _Inserted(NamedTuple):
-    """A shape with the fields in it, and the column that holds partitions."""
+    """A shape with the inserted fields, and the column of partitions."""
 
     shape: Shape
     partitions: Column | None
@@ -120,7 +120,7 @@ class InsertField:
 
     @property
     def ordering(self) -> Ordering:
-        """A partition or time in the key makes one key several."""
+        """A partition or time in the key turns one key into several."""
         options = self._options
         varies = options.partition_field or options.timestamp_field
         return Ordering.NONE if self._part.part is Part.KEY and varies else Ordering.KEEPS_KEY

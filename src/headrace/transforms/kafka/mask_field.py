@@ -1,4 +1,4 @@
-"""MaskField: values of fields hidden."""
+"""MaskField: masks the values of fields."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class MaskFieldOptions(NullsOptions):
 
 
 class _Masks(NamedTuple):
-    """A shape whose fields are masked: columns to fill, with what their nulls are those of, and
+    """A shape with masked fields: columns to fill, each with the node whose nulls it keeps, and
     fields that cannot be masked unless they are null."""
 
     shape: Shape
@@ -90,7 +90,7 @@ class MaskField:
 
     @property
     def ordering(self) -> Ordering:
-        """Masked keys may become the same."""
+        """Masked keys may become equal."""
         return Ordering.NONE if self._part.part is Part.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -148,7 +148,8 @@ class MaskField:
 
 
 def _masked_node(node: Node, mask: object) -> Node | None:
-    """The mask where `node` is not null, without a look at values; None: that takes a column."""
+    """Return the mask wherever `node` is not null, without reading values; None if it needs a
+    column."""
     match node:
         case Constant():
             return node if node.value is None else Constant(node.schema, mask)
@@ -165,9 +166,9 @@ def _masked_node(node: Node, mask: object) -> Node | None:
 
 
 def mask_of(schema: Schema, replacement: str | None) -> object:
-    """The value that replaces values of `schema`.
+    """Return the value that replaces values of `schema`.
 
-    Raises ValueError for types that are not masked, and for a replacement of another type.
+    Raises ValueError for types that cannot be masked, and for a replacement of another type.
     """
     if schema.name == DECIMAL:
         scale = decimal_scale(schema)

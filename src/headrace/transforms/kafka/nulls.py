@@ -1,4 +1,4 @@
-"""The handling of nulls by transforms of Kafka Connect."""
+"""Handling of nulls in Kafka Connect's transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RegexRouter: topics renamed by an expression."""
+"""RegexRouter: renames topics by a regular expression."""
 
 from __future__ import annotations
 

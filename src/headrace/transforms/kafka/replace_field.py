@@ -1,4 +1,4 @@
-"""ReplaceField: fields left out and renamed."""
+"""ReplaceField: removes and renames fields."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ReplaceField:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become the same, or where two fields get one name."""
+        """Keys may become equal if fields are removed, or if two fields get the same name."""
         names = self._renames.values()
         leaves_out = self._exclude or self._include or len(set(names)) < len(names)
         is_of_key = self._part.part is Part.KEY
@@ -76,7 +76,7 @@ class ReplaceField:
         return self._part.apply(records, self._structs, self._maps)
 
     def _name(self, name: str) -> str | None:
-        """The new name of a field; None: it is left out."""
+        """Return the new name of a field; None if it is left out."""
         if name in self._exclude or (self._include and name not in self._include):
             return None
         return self._renames.get(name, name)

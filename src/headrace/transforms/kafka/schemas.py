@@ -1,4 +1,4 @@
-"""Structs as Kafka Connect's transforms rebuild them."""
+"""Rebuilding of structs in Kafka Connect's transforms."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headrace.errors import HeadraceError
 
 
 def rebuilt(struct: Struct, members: Sequence[tuple[str, Node]]) -> Struct:
-    """The struct with these members: name, version, documentation and parameters of its schema
-    stay, and it is required and without a default.
+    """Return the struct with these members: name, version, documentation and parameters of its
+    schema stay; it is required and has no default.
 
     Raises HeadraceError("transforms.field_name_twice").
     """

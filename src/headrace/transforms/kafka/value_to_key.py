@@ -1,4 +1,4 @@
-"""ValueToKey: fields of the value become the key."""
+"""ValueToKey: replaces the key by fields of the value."""
 
 from __future__ import annotations
 

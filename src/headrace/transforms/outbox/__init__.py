@@ -1,1 +1,1 @@
-"""What outbox routers share, for rows and for documents."""
+"""Common parts of the outbox routers, for rows and for documents."""

@@ -1,4 +1,4 @@
-"""Options of routers of outboxes. Those of tables and of collections differ in their names."""
+"""Options of outbox routers. Those of tables and of collections have different names."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from headrace.transforms.outbox.placements import InvalidOperation, MissingField
 
 
 def text(name: str, default: str, meaning: str) -> Property[str]:
-    """An option that is a text, most often the name of a field."""
+    """Return an option that is a text, usually the name of a field."""
     return Property(name, TEXT, default, Group.CONVERTERS, meaning)
 
 
 def placement(name: str, field: str) -> Property[tuple[str, ...]]:
-    """Where more fields go; `field` is what a row's are called."""
+    """Return the option for the placement of additional fields; `field` is the term for a row's
+    fields."""
     return Property(
         name,
         COMMA_LIST,
@@ -37,7 +38,8 @@ def placement(name: str, field: str) -> Property[tuple[str, ...]]:
 
 
 def missing(name: str, row: str, field: str) -> Property[MissingField]:
-    """Whether a row may lack one of these."""
+    """Return the option for rows that lack an additional field; `row` and `field` are the terms for
+    these."""
     return Property(
         name,
         choice(MissingField),
@@ -48,7 +50,7 @@ def missing(name: str, row: str, field: str) -> Property[MissingField]:
 
 
 def invalid(name: str) -> Property[InvalidOperation]:
-    """What becomes of updates."""
+    """Return the option for the handling of updates."""
     return Property(
         name,
         choice(InvalidOperation),
@@ -60,7 +62,7 @@ def invalid(name: str) -> Property[InvalidOperation]:
 
 
 class OutboxOptions(RecordBoundsConfig):
-    """Options that both routers have by the same names."""
+    """Options that have the same names in both routers."""
 
     route_by_field = text(
         "route.by.field", "aggregatetype", "The column or field from which topics are made."
@@ -104,8 +106,8 @@ class OutboxOptions(RecordBoundsConfig):
 
 @dataclass(frozen=True)
 class Columns:
-    """What the options of one router say that have names of its own: fields of a row, and where
-    more of them go."""
+    """The values of a router's own options: the fields of a row, and the placement of additional
+    ones."""
 
     identifier: str
     key: str
@@ -118,7 +120,7 @@ class Columns:
 
     @staticmethod
     def of(options: OutboxOptions, prefix: str) -> Columns:
-        """The columns of the options whose names begin with `prefix`.
+        """Return the values of the options with the prefix `prefix`.
 
         Raises HeadraceError("transforms.bad_placement").
         """

@@ -1,4 +1,4 @@
-"""What routers of outboxes share."""
+"""Common types of the outbox routers' options."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from headrace.transforms.transform import WrongOption
 
 
 class InvalidOperation(StrEnum):
-    """What becomes of an update of an outbox, which has only inserts."""
+    """Handling of an update of an outbox, in which only inserts are allowed."""
 
     WARN = "warn"
-    """It is left out with a warning."""
+    """The update is left out with a warning."""
     ERROR = "error"
-    """It is left out with an error in the log."""
+    """The update is left out with an error in the log."""
     FATAL = "fatal"
-    """It fails."""
+    """The update is an error."""
 
 
 class MissingField(StrEnum):
-    """What a record without an additional field means."""
+    """Handling of a record without an additional field."""
 
     ERROR = "error"
     IGNORE = "ignore"
 
 
 class Place(StrEnum):
-    """Where an additional field goes."""
+    """Place of an additional field."""
 
     HEADER = "header"
     ENVELOPE = "envelope"

@@ -1,4 +1,4 @@
-"""The common behaviour of routers of outboxes, for every form of rows."""
+"""The common behavior of outbox routers, for all forms of rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 class OutboxRouter:
-    """The topic of an event, the additional fields of a row, and what rows may be.
+    """The topic of an event, the additional fields of a row, and the checks of rows.
 
-    `prefix` is that of the options that have names of their own. `words` are what errors call a row
-    and one of its fields: record and column, document and field.
+    `prefix` is that of the router's own options. `words` are the terms in errors for a row and one
+    of its fields: record and column, document and field.
     """
 
     ordering = Ordering.NONE
@@ -48,15 +48,15 @@ class OutboxRouter:
         )
 
     def topic(self, route: str) -> str:
-        """The topic of a route; the route itself where the expression does not match it."""
+        """Return the topic of a route; the route itself if the expression does not match it."""
         topic = self._renamed(route)
         return route if topic is None else topic
 
     def inserts(self, records: Records, operation: Node) -> Records:
-        """The records that are inserts or were read, by their operations; updates and deletes are
-        left out.
+        """Return the records that are inserts or snapshot reads, by their operations; updates and
+        deletes are left out.
 
-        Raises HeadraceError("transforms.outbox_updated") where updates are fatal.
+        Raises HeadraceError("transforms.outbox_updated") if updates are fatal.
         """
         operations = values(records, operation)
         if _is(operations, "u").any():
@@ -72,13 +72,14 @@ class OutboxRouter:
         return records.with_rows(~_is(operations, "u") & ~_is(operations, "d"))
 
     def find(self, members: Mapping[str, Node], name: str) -> Node | None:
-        """A field of a row by its name."""
+        """Return a field of a row by its name."""
         return members.get(name)
 
     def field(
         self, shape: Shape, members: Mapping[str, Node], name: str, what: str = "field"
     ) -> Node:
-        """As `find`. Raises HeadraceError("transforms.outbox_lacks_field") for a missing field."""
+        """Return a field like `find`. Raises HeadraceError("transforms.outbox_lacks_field") if it
+        is missing."""
         node = self.find(members, name)
         if node is None:
             raise self.lacks(shape, name, what)
@@ -87,8 +88,8 @@ class OutboxRouter:
     def placed(
         self, shape: Shape, members: Mapping[str, Node], place: Place
     ) -> Iterator[tuple[Placement, Node]]:
-        """The additional fields of a place. Raises HeadraceError("transforms.outbox_lacks_field")
-        for one that a row must have."""
+        """Yield the additional fields of a place. Raises
+        HeadraceError("transforms.outbox_lacks_field") for a missing field that a row must have."""
         for placement in self.columns.placements:
             if placement.place is not place:
                 continue
@@ -99,7 +100,7 @@ class OutboxRouter:
                 raise self.lacks(shape, placement.field, "additional field")
 
     def by_route(self, records: Records, shape: Shape, node: Node) -> Iterator[tuple[str, Records]]:
-        """The records by what their topics are made of.
+        """Yield the records grouped by route.
 
         Raises HeadraceError("transforms.outbox_field_of_another_type") and
         ("transforms.outbox_lacks_field").
@@ -115,7 +116,7 @@ class OutboxRouter:
     def by_version(
         self, records: Records, shape: Shape, members: Mapping[str, Node]
     ) -> Iterator[tuple[int | None, Records]]:
-        """The records by the versions of their values' schemas; None: it has none.
+        """Yield the records grouped by the versions of their values' schemas; None: no version.
 
         Raises HeadraceError as `by_route`.
         """
@@ -130,7 +131,7 @@ class OutboxRouter:
             yield None if version is None else int(str(version)), part
 
     def headers(self, shape: Shape, members: Mapping[str, Node]) -> tuple[Header, ...]:
-        """The headers of an event: those of its row, its id, and what is placed there."""
+        """Return the headers of an event: those of its row, its id, and the fields placed there."""
         identifier = self.field(shape, members, self.columns.identifier)
         placed = self.placed(shape, members, Place.HEADER)
         own = (Header(placement.name, node) for placement, node in placed)
@@ -144,8 +145,8 @@ class OutboxRouter:
         name: str,
         version: int | None,
     ) -> Node:
-        """The value of an event: the payload, in a struct where fields are placed beside it. `name`
-        and `version` are those of that struct's schema."""
+        """Return the value of an event: the payload, in a struct if fields are placed beside it.
+        `name` and `version` are those of that struct's schema."""
         if not self.has_envelope:
             return payload
         placed = self.placed(shape, members, Place.ENVELOPE)
@@ -153,7 +154,7 @@ class OutboxRouter:
         return struct_of(name, {"payload": payload, **beside}, version=version)
 
     def lacks(self, shape: Shape, name: str, purpose: str) -> HeadraceError:
-        """HeadraceError("transforms.outbox_lacks_field")."""
+        """Return HeadraceError("transforms.outbox_lacks_field")."""
         return HeadraceError(
             "transforms.outbox_lacks_field",
             f"a {self._row_word} of {shape.topic} has no {name!r} for its {purpose}",
@@ -162,7 +163,7 @@ class OutboxRouter:
         )
 
     def another_type(self, shape: Shape, name: str, type_name: str) -> HeadraceError:
-        """HeadraceError("transforms.outbox_field_of_another_type")."""
+        """Return HeadraceError("transforms.outbox_field_of_another_type")."""
         return HeadraceError(
             "transforms.outbox_field_of_another_type",
             f"{name} in {self._row_word}s of {shape.topic} is not a {type_name}",
@@ -171,13 +172,14 @@ class OutboxRouter:
 
 
 def schema_name(row: str, route: str) -> str:
-    """The name of a value's schema: that of the row's, with the route before its last part."""
+    """Return the name of a value's schema: that of the row's, with the route before its last
+    part."""
     first, _, last = row.rpartition(".")
     return ".".join(filter(None, (first, route, last)))
 
 
 def is_empty(records: Records, payload: Node) -> np.ndarray:
-    """Where a payload is null or a blank text."""
+    """Return where a payload is null or a blank text."""
     empty = nulls(records, payload)
     if payload.schema.type is not Type.STRING:
         return empty

@@ -1,1 +1,1 @@
-"""What transforms share that take rows and documents out of their envelopes."""
+"""Common parts of the transforms that extract rows and documents from their envelopes."""

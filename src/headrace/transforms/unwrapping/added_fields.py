@@ -1,4 +1,4 @@
-"""`add.fields` and `add.headers`: parts of the envelope that go on with the row."""
+"""`add.fields` and `add.headers`: parts of the envelope that are added to the row's record."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _OF_ENVELOPE = ("op", "ts_ms", "ts_us", "ts_ns")
 _OF_TRANSACTION = ("id", "total_order", "data_collection_order")
 _UPDATE_DESCRIPTION = "updateDescription"
 STRUCTS = ("source", "transaction", _UPDATE_DESCRIPTION, "before", "after")
-"""The structs of envelopes. An event of one database does not have all of them."""
+"""The structs of envelopes. Events of a single database do not have all of them."""
 
 
 @dataclass(frozen=True)
 class AddedField:
-    """One entry, `[struct.]field[:new name]`. `struct` is empty for a field of the envelope."""
+    """An entry `[struct.]field[:new name]`. `struct` is empty for a field of the envelope."""
 
     struct: str
     field: str
@@ -29,8 +29,8 @@ class AddedField:
 
     @staticmethod
     def parse(text: str, prefix: str, option: str) -> AddedField:
-        """Reads an entry of an option. Raises WrongOption("transforms.bad_field") for one with two
-        colons."""
+        """Parse an entry of an option. Raises WrongOption("transforms.bad_field") for an entry with
+        two colons."""
         reference, *renamed = text.split(":")
         if len(renamed) > 1:
             raise WrongOption(
@@ -47,7 +47,7 @@ class AddedField:
 
     @property
     def reference(self) -> str:
-        """What it names: `source.db`."""
+        """The field's name with its struct: `source.db`."""
         return f"{self.struct}.{self.field}" if self.struct else self.field
 
     @property
@@ -56,7 +56,8 @@ class AddedField:
         return (self.struct, self.field) == ("", "op")
 
     def node(self, envelope: Struct) -> Node | None:
-        """What the envelope has under this name, shown or not, optional; None: nothing.
+        """Return the envelope's optional node of this name, whether shown or not; None if it has
+        none.
 
         Raises HeadraceError("transforms.no_such_field") when it lacks the struct.
         """
@@ -94,7 +95,7 @@ def _struct_of(field: str) -> str:
 
 
 def added_fields(options: UnwrappingOptions) -> tuple[AddedField, ...]:
-    """The entries of `add.fields`. Raises WrongOption as `parse`."""
+    """Return the entries of `add.fields`. Raises WrongOption as `parse`."""
     prefix = options.add_fields_prefix
     return tuple(AddedField.parse(text, prefix, "add.fields") for text in options.add_fields)
 
@@ -102,7 +103,7 @@ def added_fields(options: UnwrappingOptions) -> tuple[AddedField, ...]:
 def with_added_fields(
     row: Struct, added: Iterable[AddedField], envelope: Struct
 ) -> dict[str, Node]:
-    """The row's members, and after them those that the envelope has of `added`.
+    """Return the row's members, followed by those of `added` that the envelope has.
 
     Raises HeadraceError("transforms.field_name_twice") when the row has a field of that name.
     """
@@ -122,9 +123,9 @@ def with_added_fields(
 
 
 class AddedHeaders:
-    """The entries of `add.headers`, and the headers that they make. Raises WrongOption as `parse`.
+    """The entries of `add.headers`, and the resulting headers. Raises WrongOption as `parse`.
 
-    A header goes after those that the record has, one of the same name among them.
+    A header is added after the record's own headers, even if one of them has the same name.
     """
 
     def __init__(self, options: UnwrappingOptions) -> None:
@@ -142,13 +143,13 @@ class AddedHeaders:
         self._are_shared = True
 
     def of_event(self, shape: Shape, envelope: Struct) -> tuple[Header, ...]:
-        """The headers of events: the shape's, and those that the envelope has."""
+        """Return the headers of events: the shape's, and those that the envelope has."""
         return with_headers(shape, ((entry.name, node) for entry, node in self._of(envelope)))
 
     def of_tombstone(self, shape: Shape, envelope: Struct | None) -> tuple[Header, ...]:
-        """The headers of tombstones, whose operation is a delete. `envelope`: the shape's, if it
-        has one; its nodes are valid for the delete before the tombstone, whose headers come first
-        if both share them."""
+        """Return the headers of tombstones, whose operation is a delete. `envelope`: the shape's,
+        if it has one; its nodes are valid for the delete before the tombstone, whose headers come
+        first if both share them."""
         made: list[tuple[str, Node]] = []
         if envelope is not None and self._are_shared:
             for entry, node in self._of(envelope):
@@ -167,5 +168,5 @@ class AddedHeaders:
 
 
 def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
-    """The headers of the shape, and these after them."""
+    """Return the headers of the shape, followed by these."""
     return (*shape.headers, *(Header(name, node) for name, node in made))

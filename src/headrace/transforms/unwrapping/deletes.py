@@ -11,22 +11,22 @@ MODE = "delete.tombstone.handling.mode"
 
 
 class DeleteMode(StrEnum):
-    """What becomes of a delete, and of the tombstone after it."""
+    """Handling of a delete, and of the tombstone after it."""
 
     DROP = "drop"
-    """Both are left out."""
+    """The delete and the tombstone are left out."""
     TOMBSTONE = "tombstone"
     """The delete becomes a null value with the row's schema; the tombstone is left out."""
     REWRITE = "rewrite"
     """The delete becomes the row before it with `__deleted`; the tombstone is left out."""
     REWRITE_WITH_TOMBSTONE = "rewrite-with-tombstone"
-    """Likewise, and the tombstone stays."""
+    """The delete becomes the row before it with `__deleted`; the tombstone stays."""
     DELETE_TO_TOMBSTONE = "delete-to-tombstone"
     """The delete becomes a null value without schema; the tombstone is left out."""
 
     @property
     def rewrites(self) -> bool:
-        """Whether records say that they were deleted, or not."""
+        """Whether records have a flag for deletes."""
         return self in (DeleteMode.REWRITE, DeleteMode.REWRITE_WITH_TOMBSTONE)
 
 
@@ -36,7 +36,7 @@ _SUCCESSORS = {
     "operation.header": "add.headers",
     "add.source.fields": "add.fields",
 }
-"""Options of Debezium before 2.5, and what took their place."""
+"""Options of Debezium before 2.5, and their successors."""
 _FORMER_MODES = {
     ("true", "drop"): DeleteMode.DROP,
     ("true", "none"): DeleteMode.TOMBSTONE,
@@ -48,23 +48,23 @@ _FORMER_MODES = {
 
 
 def is_as_released(options: Mapping[str, str]) -> bool:
-    """Whether the quirks of Debezium 3.6 are asked for."""
+    """Whether compatibility with Debezium 3.6 is configured."""
     return options.get("headrace.compatibility") == "debezium-3.6"
 
 
 def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
-    """What stands for the options of Debezium before 2.5, as far as they are given: nothing does
-    with `headrace.compatibility=debezium-3.6`, where they have no effect."""
+    """Yield replacements for options of Debezium before 2.5 that are given; with
+    `headrace.compatibility=debezium-3.6` these options have no effect."""
     for former, successor in _SUCCESSORS.items():
         if former in options:
             current = {} if is_as_released(options) else _current(former, options)
-            # What is not a value of the former option is an error, unless nobody reads it.
+            # An invalid value of a former option is an error, unless a successor overrides it.
             if current is not None or options.get(successor, "").strip():
                 yield Replacement(former, successor, current or {})
 
 
 def _current(former: str, options: Mapping[str, str]) -> Mapping[str, str] | None:
-    """The options that say what a former one says; None: it says nothing that is understood."""
+    """Return the current options for a former option; None if its value is not valid."""
     if former == "operation.header":
         return {"add.headers": "op"} if options[former].strip().lower() == "true" else {}
     if former == "add.source.fields":

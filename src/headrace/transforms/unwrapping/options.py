@@ -1,4 +1,4 @@
-"""Options of what takes rows and documents out of their envelopes."""
+"""Options of the transforms that extract rows and documents from their envelopes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADDED_HEADERS = (
 
 
 class UnwrappingOptions(Configuration):
-    """Options that both have."""
+    """Options of both transforms."""
 
     delete_tombstone_handling_mode = Property(
         MODE,

@@ -1,1 +1,1 @@
-"""Transforms of columns of certain types, and of parameters of their schemas."""
+"""Transforms of columns of certain types, and of the parameters of their schemas."""

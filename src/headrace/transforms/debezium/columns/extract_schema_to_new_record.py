@@ -1,4 +1,4 @@
-"""ExtractSchemaToNewRecord: what the source's columns are, in the value of each change event."""
+"""ExtractSchemaToNewRecord: adds a description of the source's columns to each change event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TABLE_SCHEMA = Schema(
 
 
 class Adjustment(StrEnum):
-    """How names of schemas are adjusted."""
+    """Adjustment of schema names."""
 
     NONE = "none"
     AVRO = "avro"
@@ -119,7 +119,7 @@ def _described(shape: Shape) -> Shape:
 
 
 def _column(shape: Shape, field: Field) -> dict[str, object]:
-    """What the schema of a field says of its column."""
+    """Return the column description in a field's schema parameters."""
     said = dict(field.schema.parameters)
     name, type_name = said.get(f"{_COLUMN}.name"), said.get(f"{_COLUMN}.type")
     if name is None or type_name is None:

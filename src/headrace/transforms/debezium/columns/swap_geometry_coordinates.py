@@ -1,4 +1,4 @@
-"""SwapGeometryCoordinates: x and y of geometries in the other order."""
+"""SwapGeometryCoordinates: swaps x and y in geometries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SwapGeometryCoordinatesOptions(Configuration):
 
 @dataclass(frozen=True)
 class _Geometry:
-    """The parts of a geometry, and the column that takes its bytes."""
+    """The parts of a geometry, and the column for its new bytes."""
 
     wkb: Node
     srid: Node
@@ -62,7 +62,7 @@ class _Geometry:
 
 @dataclass(frozen=True)
 class _Container:
-    """An array or a map with geometries in it, and the column that takes it."""
+    """An array or a map that contains geometries, and the column for its new value."""
 
     node: Node
     column: Column
@@ -72,7 +72,7 @@ _Swapped = tuple[Shape, tuple[_Geometry | _Container, ...]]
 
 
 class SwapGeometryCoordinates:
-    """See DECLARATION. Records whose value is not a struct pass as they are."""
+    """See DECLARATION. Records whose value is not a struct pass unchanged."""
 
     ordering = Ordering.KEEPS_KEY
     takes_schemas_only = True
@@ -102,8 +102,8 @@ class SwapGeometryCoordinates:
         yield records.with_shape(shape)
 
     def _geometries(self, records: Records, geometry: _Geometry) -> pa.Array:
-        """The bytes of geometries, those of the wanted SRIDs swapped: points all at once, others
-        (each has parts of its own) one by one."""
+        """Return the bytes of geometries, swapped for the configured SRIDs: points all at once,
+        others (each has its own parts) one by one."""
         binary = values(records, geometry.wkb).cast(pa.large_binary())
         srids = values(records, geometry.srid)
         wanted = pc.is_in(srids, pa.array(self._srids, srids.type, safe=False))
@@ -131,7 +131,7 @@ class SwapGeometryCoordinates:
             ) from None
 
     def _within(self, schema: Schema, value: object) -> object:
-        """A value with the coordinates of the geometries in it swapped."""
+        """Return a value with the coordinates of the geometries in it swapped."""
         match schema.type:
             case Type.STRUCT if isinstance(value, Mapping):
                 made = {
@@ -162,8 +162,8 @@ def _swapped(shape: Shape) -> _Swapped:
 
 
 def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]) -> Struct:
-    """The struct with columns in place of its geometries' bytes; `around` is the same struct, fit
-    to select from. Nulls of its fields are their defaults, as in Debezium."""
+    """Replace the bytes of a struct's geometries by columns; `around` is the same struct with
+    guarded members. Nulls of its fields become their defaults, as in Debezium."""
     members: dict[str, Node] = {}
     for name, node in fields(struct).items():
         inner, lifted = as_struct(node), member(around, name)
@@ -194,7 +194,7 @@ def _has_parts(members: Mapping[str, Node]) -> bool:
 
 
 def _has_geometry(schema: Schema) -> bool:
-    """Whether values of a schema hold geometries."""
+    """Whether values of a schema contain geometries."""
     inner = [*(field.schema for field in schema.fields), schema.keys, schema.values]
     return schema.name == _GEOMETRY or any(each and _has_geometry(each) for each in inner)
 

@@ -34,7 +34,7 @@ class VectorToJsonConverterOptions(Configuration):
 
 @dataclass(frozen=True)
 class _Vector:
-    """A vector, the column that takes its text, and what writes it."""
+    """A vector, the column for its text, and the function that writes it."""
 
     node: Node
     column: Column
@@ -42,7 +42,7 @@ class _Vector:
 
 
 class VectorToJsonConverter:
-    """See DECLARATION. Vectors in arrays and maps stay, as they do in Debezium."""
+    """See DECLARATION. Vectors in arrays and maps are not converted, as in Debezium."""
 
     ordering = Ordering.KEEPS_KEY
 
@@ -73,8 +73,8 @@ class VectorToJsonConverter:
 
 
 def _converted(struct: Struct, vectors: list[_Vector], around: Struct) -> Struct:
-    """The struct with texts in place of vectors; `around` is the same struct, fit to select from.
-    Its schema has no default, and nulls of its fields are their defaults, as in Debezium."""
+    """Replace vectors in a struct by texts; `around` is the same struct with guarded members. Its
+    schema has no default, and nulls of its fields become their defaults, as in Debezium."""
     members: dict[str, Node] = {}
     for name, node in fields(struct).items():
         write = _WRITERS.get(node.schema.name or "")
@@ -94,7 +94,7 @@ def _converted(struct: Struct, vectors: list[_Vector], around: Struct) -> Struct
 
 
 def _dense(kind: type[np.floating[Any]], vectors: Sequence[object]) -> list[str | None]:
-    """The texts of vectors: the numbers of all of them are written at once."""
+    """The texts of vectors; the numbers of all vectors are written at once."""
     shown = iter(_numbers(kind, [each for each in vectors if isinstance(each, list | tuple)]))
     return [
         f'{{ "values": [{", ".join(islice(shown, len(each)))}] }}'
@@ -134,7 +134,7 @@ _WRITERS: dict[str, Callable[[Sequence[object]], list[str | None]]] = {
     _FLOATS: partial(_dense, np.float32),
     _SPARSE: _sparse,
 }
-"""What writes the vectors of a schema, by its name."""
+"""The functions that write vectors, by the name of the schema."""
 
 DECLARATION = Declaration(
     "VectorToJsonConverter",

@@ -15,10 +15,10 @@ _DEEPEST = 100
 
 
 def with_swapped_coordinates(wkb: bytes) -> bytes:
-    """The geometry with the first two ordinates of each of its points in the other order. What
-    follows the geometry is left out.
+    """Return the geometry with the first two ordinates of each point swapped. Bytes after the
+    geometry are left out.
 
-    Raises ValueError for what is not a geometry.
+    Raises ValueError for bytes that are not a geometry.
     """
     swapper = _Swapper(wkb)
     swapper.geometry(depth=0)
@@ -32,8 +32,8 @@ _HEAD = 5
 def with_swapped_points(
     binary: pa.LargeBinaryArray, swaps: np.ndarray
 ) -> tuple[pa.LargeBinaryArray, np.ndarray]:
-    """The array with x and y of those points in the other order that `swaps` (bool) names, and
-    which of these are left as they are, because they are not points or bytes follow their last
+    """Swap x and y of the points that `swaps` (bool) selects; returns the array, and which of the
+    selected values are unchanged, because they are not points or have bytes after their last
     ordinate."""
     offsets = np.frombuffer(binary.buffers()[1], np.int64)[binary.offset :][: len(binary) + 1]
     data = np.frombuffer(binary.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()
@@ -63,7 +63,7 @@ def with_swapped_points(
 
 
 class _Swapper:
-    """Goes over a geometry once; `at` is where it has come to."""
+    """Reads a geometry once; `at` is the current position."""
 
     def __init__(self, wkb: bytes) -> None:
         self.made = bytearray(wkb)
@@ -101,7 +101,7 @@ class _Swapper:
             raise ValueError(f"{kind} is not a type of geometries")
 
     def _points(self, count: int, stride: int) -> None:
-        """Swaps in place: bytes of whole ordinates move, so their order within does not matter."""
+        """Swap in place: whole ordinates are moved, so their byte order does not matter."""
         end = self.at + count * stride * 8
         if end > len(self.made):
             raise ValueError("a geometry ends before its last point")
@@ -124,7 +124,7 @@ class _Swapper:
         return number
 
     def _count(self, order: str) -> int:
-        """A number of members, each of which has four bytes at least."""
+        """Return a number of members, each of which has at least four bytes."""
         count = self._integer(order)
         if count >= 2**31:
             return 0  # Java's loops do not run for a negative number

@@ -1,4 +1,4 @@
-"""EventRouter: the rows of an outbox table as events of topics of their own."""
+"""EventRouter: routes the rows of an outbox table as events to topics of their own."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _NO_STRUCT = "A payload of an outbox is not JSON that becomes a struct: it stays
 
 @dataclass(frozen=True)
 class _Form:
-    """What the shapes of events of one table differ in."""
+    """The facts by which shapes of events of one table differ."""
 
     route: str
     version: int | None = None
     payload: Schema | ExpandedPayload | None = None
-    """Of a payload that was a text of JSON: its schema, or the struct that it became."""
+    """The schema or the struct of a JSON payload that was expanded."""
     is_tombstone: bool = False
 
 
 @dataclass(frozen=True)
 class _Event:
-    """The shape of events, and the column of their payloads where these were texts of JSON."""
+    """The shape of events, and the column of their payloads if these were JSON texts."""
 
     shape: Shape
     payloads: Column | None
@@ -60,7 +60,8 @@ class _Event:
 
 @dataclass(frozen=True)
 class _Row:
-    """The columns of an outbox table, the column of its events' time, and what was made of it."""
+    """The columns of an outbox table, the column of its events' time, and caches of shapes and
+    payloads."""
 
     name: str
     members: dict[str, Node]
@@ -74,7 +75,7 @@ class _Row:
 
 class EventRouter(OutboxRouter):
     """See DECLARATION. Tombstones and deletes are left out; records that are not change events pass
-    as they are."""
+    unchanged."""
 
     def __init__(self, options: EventRouterOptions) -> None:
         super().__init__(options, "table", ("record", "column"))
@@ -83,7 +84,7 @@ class EventRouter(OutboxRouter):
         self._rows = PerShape(self._row)
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """See Foresight: rows say which topics there are."""
+        """See Foresight: rows determine the topics."""
         return [records] if envelope_of(records.shape) is None else []
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -117,11 +118,11 @@ class EventRouter(OutboxRouter):
         return _Row(row.schema.name or "", members, select(shape.value, "ts_ms"), column_of(_TIME))
 
     def find(self, members: Mapping[str, Node], name: str) -> Node | None:
-        """A column by its name, or by that in upper case, as some databases have them."""
+        """Return a column by its name, or by the name in upper case, which some databases use."""
         return members.get(name, members.get(name.upper()))
 
     def _with_time(self, records: Records, row: _Row) -> Records:
-        """The records with milliseconds since 1970 of a column that has a time."""
+        """Return the records with a column's time as milliseconds since 1970."""
         name = self.columns.timestamp
         if not name:
             return records
@@ -146,7 +147,7 @@ class EventRouter(OutboxRouter):
         return records.with_partition(partition)
 
     def _routed(self, records: Records, shape: Shape, row: _Row, route: str) -> Iterator[Records]:
-        """The events of one route."""
+        """Yield the events of one route."""
         options = self._options
         payload = self.field(shape, row.members, self.columns.payload)
         if options.route_tombstone_on_empty_payload:
@@ -165,7 +166,8 @@ class EventRouter(OutboxRouter):
     def _expanded(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
     ) -> Iterator[Records]:
-        """The records by the schemas of their payloads; what is not JSON stays a text."""
+        """Yield the records grouped by the schemas of their payloads; payloads that are not JSON
+        stay texts."""
         most = self._options.headrace_record_max_cells
         texts = values(records, payload)
         taken_apart, left = split_payloads(records, texts)
@@ -193,7 +195,7 @@ class EventRouter(OutboxRouter):
     def _expanded_in_python(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payloads: pa.Array
     ) -> Iterator[Records]:
-        """As `_expanded`, for records whose payloads no kernel reads."""
+        """Yield the results of `_expanded` for records whose payloads no kernel can read."""
         encoded = payloads.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         made = [self._payload(text) for text in texts]

@@ -1,4 +1,4 @@
-"""Payloads of an outbox that are texts of JSON, as structs and lists of Connect."""
+"""JSON payloads of an outbox as structs and lists of Connect."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _HALF = re.compile("[\ud800-\udfff]")
 def expanded(
     text: str, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
 ) -> tuple[Schema, object]:
-    """The schema and the value of a JSON object or array.
+    """Return the schema and the value of a JSON object or array.
 
     Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left
     out. Half of a surrogate pair becomes U+FFFD. Raises ValueError for other texts, for arrays of
-    several types and for numbers that no double holds, and HeadraceError("connect.too_many_cells")
-    where the items of arrays would have more members than `most_cells`.
+    several types and for numbers that do not fit a double, and
+    HeadraceError("connect.too_many_cells") if the items of arrays would have more members than
+    `most_cells`.
     """
     if not text.startswith(("{", "[")):
         raise ValueError("it is neither an object nor an array")
@@ -40,7 +41,7 @@ def expanded(
 
 
 def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
-    """The schema of a parsed object or array. Raises ValueError as `expanded`."""
+    """Return the schema of a parsed object or array. Raises ValueError as `expanded`."""
     schema = _schema("payload", parsed, PathLengths(), keeps_nulls=keeps_nulls)
     if schema is None:
         raise ValueError("it is an empty array")
@@ -50,7 +51,7 @@ def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
 def _schema(
     key: str | None, value: object, lengths: PathLengths, *, keeps_nulls: bool
 ) -> Schema | None:
-    """The schema of a value, whose structs are named after `key`; None: it is left out."""
+    """The schema of a value, whose structs are named after `key`; None if it is left out."""
     match value:
         case str():
             return _TEXT
@@ -79,7 +80,7 @@ def _schema(
 def _items(
     key: str | None, values: list[object], lengths: PathLengths, *, keeps_nulls: bool
 ) -> Schema:
-    """What all items of an array are; objects have the members of all of them."""
+    """Return the common schema of an array's items; objects have the members of all items."""
     present = [value for value in values if value is not None]
     if not present and keeps_nulls:
         return _BYTES
@@ -100,13 +101,13 @@ def _items(
             if former is None or (former.schema == _BYTES and field.schema != _BYTES):
                 members[field.name] = field
     merged = tuple(members.values())
-    # Debezium makes a schema of its own of objects that differ, and does not make it optional.
+    # Debezium makes a separate schema for objects that differ, and does not make it optional.
     is_own = None not in values and any(each and each.fields != merged for each in schemas)
     return replace(first, fields=merged, optional=first.optional and not is_own)
 
 
 def value_in(schema: Schema, value: object, allowance: Allowance) -> object:
-    """The value as one of the schema. Raises ValueError when it is not one, and HeadraceError
+    """Convert a value to its schema. Raises ValueError if it does not fit, and HeadraceError
     ("connect.too_many_cells")."""
     if value is None:
         return None
@@ -127,7 +128,7 @@ def value_in(schema: Schema, value: object, allowance: Allowance) -> object:
 
 
 def _double(value: float) -> float:
-    """A number of JSON. Raises ValueError for one that no double holds."""
+    """Return a number of JSON. Raises ValueError if it does not fit a double."""
     try:
         number = float(value)
     except OverflowError:

@@ -8,7 +8,7 @@ from headrace.transforms.outbox.options import OutboxOptions, invalid, missing, 
 
 
 class EventRouterOptions(OutboxOptions):
-    """Options of EventRouter. A column may have its name in upper case."""
+    """Options of EventRouter. Columns may be named in upper case."""
 
     table_field_event_id = text(
         "table.field.event.id", "id", "The column that becomes the header `id`."

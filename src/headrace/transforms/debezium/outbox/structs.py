@@ -1,4 +1,4 @@
-"""Payloads of JSON as structs of columns: texts parsed, and split by their structures."""
+"""JSON payloads as structs of columns: texts are parsed, and split by their structures."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from headrace.transforms.debezium.outbox.json_payloads import schema_of, value_i
 
 _FORM = SplitForm()
 _ELSEWHERE = ('"$', "NaN", "Infinity", "\\ud", "\\uD")
-"""What a text has that Extended JSON, or a double, does not read as JSON: members that stand for a
-type, numbers that JSON has not, halves of characters."""
+"""Parts of texts that are read differently as Extended JSON or as a double than as JSON: members
+that stand for a type, numbers that JSON does not have, halves of characters."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExpandedPayload:
-    """The node of payloads of one structure, and its columns in the order of their leaves;
-    `rendered` are the numbers of those that Python renders. No node: they become no struct, or
-    `is_left`: what they become, their values say."""
+    """The node of payloads with the same structure, and its columns in the order of their leaves;
+    `rendered` are the numbers of those that Python renders. Without node they do not become
+    structs, or with `is_left`, the result depends on their values."""
 
     node: Node | None
     columns: tuple[ColumnIdentity, ...] = ()
@@ -45,7 +45,7 @@ class ExpandedPayload:
     def of(
         rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
     ) -> ExpandedPayload:
-        """What becomes of these records' payloads. Raises HeadraceError
+        """Return the expansion of these records' payloads. Raises HeadraceError
         ("connect.too_many_cells")."""
         structure = rows.structure
         if _mixes_numbers(structure):
@@ -65,8 +65,9 @@ class ExpandedPayload:
 def split_payloads(
     records: Records, texts: pa.LargeStringArray
 ) -> tuple[list[StructuredRecords], np.ndarray]:
-    """The records by the structures of their payloads, texts of JSON; and which records (bool) are
-    left to Python: what is neither an object nor an array, null, and what is rare."""
+    """Return the records grouped by the structures of their payloads, which are JSON texts; and
+    which records (bool) are left to Python: texts that are neither an object nor an array, nulls,
+    and rare cases."""
     left = ~np.asarray(pc.fill_null(_opens(texts), fill_value=False))
     for rare in _rare(texts):
         left |= rare
@@ -82,8 +83,8 @@ def split_payloads(
 
 
 def _mixes_numbers(structure: Structure, kinds: set[Kind] | None = None) -> bool:
-    """Whether an array has doubles and int64: a double may hold such a number, or not. `kinds` are
-    those that the array around has so far."""
+    """Whether an array has doubles and int64: some of its numbers may not fit a double. `kinds` are
+    the kinds found so far in the enclosing array."""
     if structure.kind is Kind.ARRAY and kinds is None:
         kinds = set()
     if kinds is not None:
@@ -99,7 +100,7 @@ def _opens(texts: pa.LargeStringArray) -> pa.Array:
 
 
 def _rare(texts: pa.LargeStringArray) -> Iterator[np.ndarray]:
-    """Where texts have something of `_ELSEWHERE`; a look at all of them comes first."""
+    """Yield where texts contain a part of `_ELSEWHERE`, if any text does."""
     held = texts.buffers()[2]
     whole = b"" if held is None else memoryview(held).tobytes()
     for each in _ELSEWHERE:
@@ -110,7 +111,7 @@ def _rare(texts: pa.LargeStringArray) -> Iterator[np.ndarray]:
 
 @dataclass
 class _Leaves:
-    """The nodes of a payload's leaves, in their order, while its structure is walked."""
+    """Collects the nodes of a payload's leaves, in their order, while its structure is walked."""
 
     most_cells: int
     columns: list[ColumnIdentity] = field(default_factory=list)
@@ -141,5 +142,5 @@ class _Leaves:
 
 
 def _array(schema: Schema, most_cells: int, cell: bytes) -> object:
-    """The list of an array's cell: its type byte and its bytes."""
+    """Return the list in an array's cell: its type byte and its bytes."""
     return value_in(schema, value_of(cell[0], cell[1:]), Allowance(most_cells, 0))

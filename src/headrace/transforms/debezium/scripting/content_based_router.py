@@ -1,4 +1,4 @@
-"""ContentBasedRouter: records sent to the topics that an expression names."""
+"""ContentBasedRouter: routes records to the topics that an expression returns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ContentBasedRouter:
         self._routes = Routes()
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """See Foresight: values say which topics there are, unless the expression is constant."""
+        """See Foresight: values determine the topics, unless the expression is constant."""
         expression = self._scripted.expression
         if not self._scripted.sees(records) or is_constant(expression.tree, records.shape):
             return self.apply(records)

@@ -1,4 +1,4 @@
-"""Filter: records that a condition keeps."""
+"""Filter: keeps records for which a condition is true."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ HOLDS = (
     "upper lower replace get. SQL: fields with dots, comparisons, AND OR NOT IS NULL IN BETWEEN "
     "LIKE RLIKE CASE IF COALESCE || concat + - * % lower upper startswith endswith contains."
 )
-"""What an expression may hold, in a few words."""
+"""Summary of the syntax of expressions."""
 
 
 class NullHandling(StrEnum):
-    """What becomes of tombstones."""
+    """Handling of tombstones."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -38,7 +38,7 @@ class NullHandling(StrEnum):
 
 
 class ScriptedOptions(Configuration):
-    """Options that both have."""
+    """Options of both transforms."""
 
     language = Property(
         "language",
@@ -65,10 +65,10 @@ class ScriptedOptions(Configuration):
 
 
 class Scripted:
-    """An expression over some of the records."""
+    """An expression that applies to some of the records."""
 
     def __init__(self, options: ScriptedOptions, option: str, text: str) -> None:
-        """`option` has the expression `text`.
+        """`option` is the name of the option with the expression `text`.
 
         Raises WrongOption("transforms.expression_not_understood").
         """
@@ -84,11 +84,11 @@ class Scripted:
         self._nulls = options.null_handling_mode
 
     def sees(self, records: Records) -> bool:
-        """Whether records of this topic are its own."""
+        """Whether the expression applies to records of this topic."""
         return self._pattern is None or self._pattern.fullmatch(records.shape.topic)
 
     def split(self, records: Records) -> tuple[Records, Records]:
-        """The records that pass as they are, and those for the expression."""
+        """Return the records that pass unchanged, and those for the expression."""
         absent = tombstones(records)
         if self._nulls is NullHandling.EVALUATE or not absent.any():
             return records.with_rows(np.zeros(len(records), np.bool_)), records

@@ -1,4 +1,4 @@
-"""Cast: values of another type."""
+"""Cast: converts values to another type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FREE: tuple[tuple[type, Type], ...] = (
 
 
 class Casts(NamedTuple):
-    """The type that all of a part is cast to, or those of its fields."""
+    """The type to which the whole part is cast, or the types of its fields."""
 
     whole: Type | None
     fields: Mapping[str, Type]
@@ -68,7 +68,7 @@ class CastOptions(NullsOptions):
 
 
 class _Cast(NamedTuple):
-    """A shape, and its columns with what they are cast from."""
+    """A shape, and its columns with the nodes from which they are cast."""
 
     shape: Shape
     columns: tuple[tuple[Column, Node], ...]
@@ -87,7 +87,7 @@ class Cast:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys of another type may become the same."""
+        """Keys of another type may become equal."""
         return Ordering.NONE if self._side is Part.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -165,7 +165,7 @@ class Cast:
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         targets = self._casts.fields
-        # A field that is not there becomes null.
+        # A missing field becomes null.
         return [
             {**each, **{name: _free(each.get(name), target) for name, target in targets.items()}}
             for each in maps
@@ -173,7 +173,7 @@ class Cast:
 
 
 def _schema(schema: Schema, target: Type) -> Schema:
-    """The schema of cast values: optional as before, with the default cast as well."""
+    """The schema of cast values: as optional as before, with the default cast as well."""
     default = schema.default
     if default is not None:
         try:
@@ -184,7 +184,7 @@ def _schema(schema: Schema, target: Type) -> Schema:
 
 
 def _free(value: object, target: Type) -> object:
-    """A value without a schema."""
+    """Cast a value without a schema."""
     if value is None:
         return None
     kind = next((kind for python, kind in _FREE if isinstance(value, python)), Type.MAP)

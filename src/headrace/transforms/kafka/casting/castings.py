@@ -1,6 +1,7 @@
-"""Connect values cast to another primitive type, as Kafka Connect's Cast does with Java's rules.
+"""Casts of Connect values to another primitive type, as in Kafka Connect's Cast, by Java's rules.
 
-Integers keep their low bits, fractions are cut, a float beyond an integer's range is its bound.
+Integers keep their low bits, fractions are truncated, a float beyond an integer's range becomes its
+bound.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ TARGETS = {
     "boolean": Type.BOOLEAN,
     "string": Type.STRING,
 }
-"""The types that values are cast to, by the words of Cast."""
+"""The types to which values can be cast, by their names in Cast."""
 
 TIMES = {
     "org.apache.kafka.connect.data.Date": 86_400_000,
     "org.apache.kafka.connect.data.Time": 1,
     "org.apache.kafka.connect.data.Timestamp": 1,
 }
-"""Connect's times, and the milliseconds of their units."""
+"""Connect's temporal types, and the milliseconds of their units."""
 
 _INTEGERS = {
     Type.INT8: np.int8,
@@ -60,9 +61,9 @@ _FORMATS = {
 
 
 def cast_values(schema: Schema, values: pa.Array, target: Type) -> pa.Array:
-    """Values of `schema`, as `headrace.connect.evaluation.values` gives them, as `target`.
+    """Cast values of `schema`, in the form of `headrace.connect.evaluation.values`, to `target`.
 
-    Raises ValueError for types that are not cast, and for texts that are not numbers of the type.
+    Raises ValueError for types that cannot be cast, and for texts that are not numbers of the type.
     """
     kind = arrow_type(Schema(target))
     if values.null_count == len(values):
@@ -88,7 +89,7 @@ def cast_values(schema: Schema, values: pa.Array, target: Type) -> pa.Array:
 
 
 def cast_one(schema: Schema, value: object, target: Type) -> object:
-    """One value. Raises ValueError as `cast_values`."""
+    """Cast one value. Raises ValueError as `cast_values`."""
     return cast_values(schema, pa.array([value], arrow_type(schema)), target)[0].as_py()
 
 
@@ -98,7 +99,7 @@ def _single(numbers: np.ndarray, target: Type) -> np.ndarray:
 
 
 def _integers(numbers: np.ndarray, target: Type) -> np.ndarray:
-    """Java's narrowing: fractions first become int or long, bounded, and then lose high bits."""
+    """Narrow as in Java: fractions first become int or long, bounded, and then lose high bits."""
     if numbers.dtype.kind == "f":
         wide = np.int64 if target is Type.INT64 else np.int32
         bounds = np.iinfo(wide)
@@ -120,7 +121,8 @@ def _number_texts(schema: Schema, values: pa.Array) -> pa.Array:
 
 
 def _float_texts(values: pa.Array, show: Callable[[float], str]) -> pa.Array:
-    """Where Java writes no exponent its texts are Arrow's, with a digit of a fraction at least."""
+    """Return Java's texts of floats: those without exponent are Arrow's, with at least one fraction
+    digit."""
     size = pc.abs(values)
     is_plain = pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)).fill_null(True)
     texts = pc.if_else(is_plain, values, pa.scalar(1.0, values.type)).cast(_TEXT)
@@ -134,7 +136,7 @@ def _float_texts(values: pa.Array, show: Callable[[float], str]) -> pa.Array:
 
 
 def _time_texts(name: str, values: pa.Array) -> pa.Array:
-    """A timestamp at midnight shows its date alone."""
+    """Return the texts of times; a timestamp at midnight shows only its date."""
     millis = np.asarray(values.cast(pa.int64()).fill_null(0)) * TIMES[name]
     short = name.rpartition(".")[2]
     texts = _FORMATS[short].format(millis)
@@ -172,7 +174,7 @@ def _wrapped(number: int, bits: int) -> int:
 
 
 def _each(values: pa.Array, change: Callable[..., object], kind: pa.DataType) -> pa.Array:
-    """Each distinct value by itself."""
+    """Apply `change` to each distinct value."""
     encoded = values.dictionary_encode()
     made: Sequence[object] = [change(value) for value in encoded.dictionary.to_pylist()]
     return pa.array(made, kind).take(encoded.indices)

@@ -1,4 +1,4 @@
-"""DropHeaders: headers left out."""
+"""DropHeaders: removes headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HeaderFrom: fields copied or moved to headers."""
+"""HeaderFrom: copies or moves fields to headers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HeaderFrom:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become the same."""
+        """Keys with fewer fields may become equal."""
         is_of_key = self._part is Part.KEY
         return Ordering.NONE if is_of_key and self._moves else Ordering.KEEPS_KEY
 

@@ -1,4 +1,4 @@
-"""InsertHeader: the same header on every record."""
+"""InsertHeader: adds the same header to every record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the texts that configurations hold, as Kafka Connect infers their types."""
+"""Parses the texts of configurations to values, with the types that Kafka Connect infers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Literal(NamedTuple):
 
 
 def parse_literal(text: str) -> Literal:
-    """The value of a text.
+    """Return the value of a text.
 
     Integers get the smallest type that holds them, fractions and numbers with an exponent are
-    single precision, or double precision where that is too small; what is too large for these is a
-    decimal. `true`, `false`, `null`, dates, times and timestamps of ISO 8601 are what they say,
-    `[…]` and `{…}` lists and maps of one type. Everything else is the text itself.
+    single precision, or double precision if that is too small; numbers too large for these are
+    decimals. `true`, `false`, `null`, and dates, times and timestamps in ISO 8601 become such
+    values, `[…]` and `{…}` lists and maps of one type. Everything else is the text itself.
     """
     trimmed = text.strip()
     if trimmed in _WORDS:
@@ -96,7 +96,8 @@ def _time(text: str) -> Literal | None:
 
 
 class _Parser:
-    """Lists and maps. Raises ValueError for other texts, and for elements of several types."""
+    """Parser of lists and maps. Raises ValueError for other texts, and for elements of several
+    types."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -176,11 +177,11 @@ class _Parser:
 
 
 def _common(literals: Sequence[Literal]) -> tuple[Schema, list[object]]:
-    """The one schema of some values, and the values in it."""
+    """Return the common schema of some values, and the values in it."""
     schemas = {literal.schema for literal in literals if literal.value is not None}
     values = [literal.value for literal in literals]
     if schemas and None in values:
-        raise ValueError  # what has a type is never null
+        raise ValueError  # a value of a type is never null
     if len(schemas) == 1:
         return next(iter(schemas)), values
     kinds = {schema.type for schema in schemas if schema.name is None}

@@ -1,7 +1,7 @@
-"""Patterns of java.text.SimpleDateFormat: instants written and read, in UTC and in English.
+"""Patterns of java.text.SimpleDateFormat: formats and parses instants, in UTC and in English.
 
 Dates are those of the Gregorian calendar, also before 1582. Weeks begin on Sunday, and the first
-one of a year is that of January 1.
+week of a year is that of January 1.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _UNREAD = frozenset("YwWF")
 
 Piece = tuple[str, int] | str
-"""A letter and how often it stands there, or a text that stands for itself."""
+"""A letter and its number of repetitions, or a literal text."""
 
 
 class DateFormat:
-    """One pattern.
+    """A pattern of SimpleDateFormat.
 
     Raises ValueError for letters that SimpleDateFormat does not know.
     """
@@ -39,7 +39,7 @@ class DateFormat:
         self._expression = self._reading()
 
     def format(self, millis: np.ndarray) -> pa.Array:
-        """The texts (large_string) of instants, int64 milliseconds since 1970-01-01 UTC."""
+        """Return the texts (large_string) of instants, int64 milliseconds since 1970-01-01 UTC."""
         calendar = _Calendar(millis)
         texts = [
             pa.scalar(piece, _TEXT) if isinstance(piece, str) else calendar.text(*piece)
@@ -51,10 +51,11 @@ class DateFormat:
         return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT))
 
     def parse(self, text: str) -> int | None:
-        """The instant of a text in milliseconds since 1970-01-01 UTC; None when it does not match.
+        """Return the instant of a text in milliseconds since 1970-01-01 UTC; None if it does not
+        match.
 
-        Text after the pattern's end is ignored; numbers beyond their range count on, as
-        SimpleDateFormat does unless it is strict. Nothing is read by letters of weeks.
+        Text after the pattern's end is ignored; numbers out of range carry over, as in a lenient
+        SimpleDateFormat. Patterns with letters for weeks are not parsed.
         """
         match = self._expression.match(text) if self._expression is not None else None
         if match is None:
@@ -63,12 +64,13 @@ class DateFormat:
         has_century = False
         for number, (letter, count) in enumerate(p for p in self._pieces if not isinstance(p, str)):
             values[letter] = match[f"p{number}"]
-            if letter == "y":  # only as many digits as yy has lack their century
+            if letter == "y":  # only exactly two digits lack their century
                 has_century = count > 2 or len(values[letter].strip()) != 2
         return _instant(values, has_century)
 
     def _reading(self) -> re.Pattern[str] | None:
-        """The expression of texts; None where the pattern has letters that are not read."""
+        """Return the regular expression of texts; None if the pattern has letters that are not
+        parsed."""
         parts = []
         number = 0
         for place, piece in enumerate(self._pieces):
@@ -88,7 +90,7 @@ class DateFormat:
 
 def _pieces(pattern: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    # A quoted text, two quotes for one, or a run of anything else.
+    # A quoted text, two quotes for one, or a run of any other characters.
     place = 0
     while place < len(pattern):
         if pattern.startswith("''", place):
@@ -122,7 +124,7 @@ def _unquoted(text: str) -> list[Piece]:
 
 
 def _expression(letter: str, count: int, is_fixed: bool) -> str:
-    """The expression that matches the texts of a letter."""
+    """Return the regular expression of the texts of a letter."""
     if letter in "ML" and count > 2:
         return "|".join([*_MONTHS, *(month[:3] for month in _MONTHS)])
     if letter in _NUMERIC:
@@ -161,7 +163,7 @@ def _instant(values: dict[str, str], has_century: bool) -> int:
 
 
 def _century(year: int) -> int:
-    """The year of two digits that is at most 80 years ago and less than 20 ahead."""
+    """Return the year of two digits that is at most 80 years ago and less than 20 ahead."""
     this = int(np.datetime64("now").astype("M8[Y]").astype(np.int64)) + 1970
     first = this - 80
     return first + (year - first) % 100
@@ -178,7 +180,7 @@ def _offset(values: dict[str, str]) -> int:
 
 
 class _Calendar:
-    """The fields of instants."""
+    """The calendar fields of instants."""
 
     def __init__(self, millis: np.ndarray) -> None:
         days = millis // _DAY
@@ -194,7 +196,7 @@ class _Calendar:
         self._is_of_next = days - self._weekday + 7 > next_year
 
     def text(self, letter: str, count: int) -> pa.Array:
-        """What a letter stands for, one text per instant."""
+        """Return the texts of a letter, one per instant."""
         if letter in "yY":
             shown = self._year + (self._is_of_next if letter == "Y" else 0)
             era = np.where(shown > 0, shown, 1 - shown)
@@ -217,7 +219,7 @@ class _Calendar:
         hour = self._rest // 3_600_000
 
         def week(day: np.ndarray) -> np.ndarray:
-            """The week that a day is in, counted from the first of a year or month."""
+            """Return the week that a day is in, counted from the first of a year or month."""
             first = (self._weekday - day) % 7
             return np.asarray((day + first) // 7 + 1)
 

@@ -1,4 +1,4 @@
-"""TimestampConverter: a time in another form."""
+"""TimestampConverter: converts a time to another form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TARGETS = {
 }
 _PRECISIONS = {"seconds": (1000, 1), "milliseconds": (1, 1), "microseconds": (1, 1000),
                "nanoseconds": (1, 1_000_000)}  # fmt: skip
-"""What milliseconds are a unit times, and how many units a millisecond has."""
+"""The factor from a unit to milliseconds, and the number of units in a millisecond."""
 
 
 def _exactly(*texts: str) -> Kind[str]:
@@ -86,7 +86,7 @@ class TimestampConverterOptions(NullsOptions):
 
 
 class _Converted(NamedTuple):
-    """A shape with the column of converted times, and what they are made of."""
+    """A shape with the column of converted times, and the node that is converted."""
 
     shape: Shape
     source: Node | None
@@ -114,7 +114,7 @@ class TimestampConverter:
 
     @property
     def ordering(self) -> Ordering:
-        """Times in keys may become the same."""
+        """Times in keys may become equal."""
         return Ordering.NONE if self._part is Part.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -165,7 +165,7 @@ class TimestampConverter:
         return _Converted(self._part.in_shape(shape, made), source, column)
 
     def _millis(self, schema: Schema, times: pa.Array) -> pa.Array:
-        """Milliseconds since 1970 of times as they are."""
+        """Return the milliseconds since 1970 of times in their original form."""
         kind = _source_of(schema)
         if kind == "string":
             encoded = times.dictionary_encode()
@@ -219,7 +219,7 @@ class TimestampConverter:
         return {**value, name: self._free(value.get(name))}
 
     def _free(self, value: object) -> object:
-        """A time without a schema: a number or a text."""
+        """Convert a time without a schema: a number or a text."""
         if value is None:
             return None
         schema = Schema(Type.INT64 if type(value) is int else Type.STRING)
@@ -230,13 +230,13 @@ class TimestampConverter:
 
 
 def _with_members(struct: Struct, members: Mapping[str, Node]) -> Struct:
-    """The struct with these members; it stays optional where it is."""
+    """Return the struct with these members; it stays optional if it is optional."""
     made = rebuilt(struct, list(members.items()))
     return replace(made, schema=made.schema.as_optional(optional=struct.schema.optional))
 
 
 def _source_of(schema: Schema) -> str:
-    """Which form times of this schema have."""
+    """Return the form of times of this schema."""
     for name in ("Date", "Time", "Timestamp"):
         if schema.name == f"{_PACKAGE}{name}":
             return name
@@ -284,7 +284,7 @@ def _times(numbers: np.ndarray, factor: int) -> np.ndarray:
 
 
 def _truncated(numbers: np.ndarray, divisor: int) -> np.ndarray:
-    """Quotients towards zero, as Java's TimeUnit has them."""
+    """Quotients rounded towards zero, as in Java's TimeUnit."""
     return numbers if divisor == 1 else np.sign(numbers) * (np.abs(numbers) // divisor)
 
 

@@ -1,4 +1,4 @@
-"""TimestampRouter: topics with the record's own time in them."""
+"""TimestampRouter: puts the record's timestamp into the topic's name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TimestampRouterOptions(Configuration):
 
 
 def date_format(name: str, pattern: str) -> DateFormat:
-    """The format of an option. Raises WrongOption("transforms.bad_date_format")."""
+    """Return the format of an option. Raises WrongOption("transforms.bad_date_format")."""
     try:
         return DateFormat(pattern)
     except ValueError as error:
@@ -69,7 +69,7 @@ class TimestampRouter:
         self._routes = Routes()
 
     def expected(self, records: Records) -> Iterable[Records]:  # noqa: ARG002
-        """See Foresight: times say which topics there are."""
+        """See Foresight: timestamps determine the topics."""
         return []
 
     def apply(self, records: Records) -> Iterable[Records]:
