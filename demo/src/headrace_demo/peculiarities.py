@@ -1,4 +1,4 @@
-"""What the peculiarities of both stand-ins share: how a seed draws them, and how they are shown."""
+"""Common functions for the peculiarities of both stand-ins: selection by a seed, and display."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def coin_of(chance: random.Random) -> Callable[[Any, Any], Any]:
-    """A function that returns either of two values, as `chance` has it."""
+    """A function that returns one of two values, chosen at random by `chance`."""
     return lambda value, otherwise: value if chance.random() < 0.5 else otherwise
 
 
 def shown(drawn: DataclassInstance) -> str:
-    """The fields that differ from those of a stand-in without peculiarities."""
+    """Return the fields that differ from those of a stand-in without peculiarities, as text."""
     plain = type(drawn)()
     names = (field.name for field in fields(drawn) if field.name != "seed")
     different = [

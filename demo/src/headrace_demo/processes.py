@@ -1,4 +1,4 @@
-"""Processes of this package that it starts itself."""
+"""Environment of the processes that this package starts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (headrac
 
 
 def with_sources(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which Python finds this package and headrace, wherever they are."""
+    """An environment in which Python finds this package and headrace, wherever they are
+    installed."""
     paths = [*_SOURCES, os.environ.get("PYTHONPATH", "")]
     return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -1,2 +1,2 @@
-"""A server that IBM's driver takes for a Db2: Apache Derby behind a bridge, and a simulator of the
-Capture program of SQL replication. For the demo, the benchmark and the tests."""
+"""A server that IBM's driver accepts as Db2: Apache Derby with a bridge in front of it, and a
+simulator of the Capture program of SQL replication. For the demo, the benchmark and the tests."""

@@ -2,8 +2,8 @@
 
     python -m headrace_demo.db2.bridge PORT CREATING_PORT ENDING_PORT DERBY_PORT ZONE
 
-The driver connects to PORT; or to CREATING_PORT, where a database that is not there is made; or to
-ENDING_PORT, where the database is shut down. ZONE is the time zone of Derby's clock.
+The driver connects to PORT; or to CREATING_PORT, which creates a database that does not exist; or
+to ENDING_PORT, which shuts the database down. ZONE is the time zone of Derby's clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = 1 << 18
 
 
 class _Connections:
-    """The open connections of drivers, by the database that each uses."""
+    """The open connections of drivers, with the database that each uses."""
 
     def __init__(self) -> None:
         self._writers_of: dict[Requests, tuple[asyncio.StreamWriter, ...]] = {}
@@ -35,8 +35,8 @@ class _Connections:
         self._writers_of.pop(requests, None)
 
     def close_others(self, requests: Requests) -> None:
-        """Closes the other connections to the same database, as a Db2 does that goes down: Derby
-        ends a database within a statement, and the driver would report an error of protocol."""
+        """Closes the other connections to the same database, like a Db2 that shuts down: Derby ends
+        a database during a statement, and the driver would report a protocol error."""
         if requests.database is None:
             return
         for other, writers in list(self._writers_of.items()):
@@ -93,7 +93,7 @@ async def _serve(
 
 
 def _distance(zone: tzinfo) -> int:
-    """The seconds that the clock of a zone is ahead of UTC now."""
+    """The current offset of a zone from UTC in seconds."""
     distance = datetime.now(zone).utcoffset()
     assert distance is not None
     return round(distance.total_seconds())
@@ -110,5 +110,5 @@ async def _run(zone: tzinfo, port: int, creating: int, ending: int, derby: int) 
 
 if __name__ == "__main__":
     *ports, name = sys.argv[1:]
-    own = UTC if name == UTC_NAME else ZoneInfo(name)  # UTC needs no database of time zones
+    own = UTC if name == UTC_NAME else ZoneInfo(name)  # UTC needs no time zone database
     asyncio.run(_run(own, *map(int, ports)))

@@ -1,10 +1,10 @@
 """A simulator of the Capture program of SQL replication, on Derby.
 
-The real program reads Db2's log. Here triggers write the rows of the change tables inside of each
-transaction that changes a captured table, whoever makes it; a thread then does the rest, as the
-program does: it writes the units of work and moves the synchpoints. A reader of the control tables
-sees no difference, but that a transaction of several statements is several commits unless it is
-one of `CaptureProgram.transaction`, and that only one transaction writes at a time.
+The real program reads Db2's log. In the simulator triggers write the rows of the change tables
+within each transaction that changes a captured table; a thread does the rest of the program's work:
+it writes the units of work and advances the synchpoints. Two differences are visible in the control
+tables: a transaction of several statements is several commits unless it is one of
+`CaptureProgram.transaction`, and only one transaction writes at a time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from headrace_demo.db2.peculiarities import Peculiarities
 
 log = logging.getLogger(__name__)
 
-_PAUSE_S = 0.1  # between cycles, where nobody is known to have committed or to wait
-_QUIET_CYCLES = 5  # the time of the synchpoint moves twice a second where nothing happens
+_PAUSE_S = 0.1  # between cycles, if no commit and no waiting caller is known
+_QUIET_CYCLES = 5  # without changes the time of the synchpoint moves twice a second
 _LOOK_S = 0.01
 _CAPTURED_S = 60.0
 
@@ -35,10 +35,10 @@ Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 class CaptureProgram:
-    """The program on one database; inside of its context it runs.
+    """The program on one database; it runs while its context is active.
 
-    `control` and `changes` are the schemas of control and change tables, `width` is how many bytes
-    an LSN has: 16, and 10 on z/OS.
+    `control` and `changes` are the schemas of control and change tables, `width` is the size of an
+    LSN in bytes: 16, or 10 on z/OS.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class CaptureProgram:
     # -- set-up -------------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Makes the control tables; they are empty but for the global row."""
+        """Creates the control tables, which are empty except for the global row."""
         with self._session() as execute:
             for statement in tables.installation(self.control, self.changes, self.width):
                 execute(statement, ())
@@ -78,9 +78,9 @@ class CaptureProgram:
     def add_table(
         self, schema: str, table: str, change_table: str | None = None, state: str = "A"
     ) -> str:
-        """Registers a table, as `CALL ASNCDC.ADDTABLE` does; the change table's name. A table may
-        be registered twice, with a change table for each. Where the registration begins is null
-        until the program's next cycle."""
+        """Registers a table, like `CALL ASNCDC.ADDTABLE`; returns the name of the change table. A
+        table may be registered twice, with a change table for each registration. The start of the
+        registration is null until the program's next cycle."""
         name = change_table or f"CDC_{schema}_{table}"
         source, changes = quoted(schema, table), quoted(self.changes, name)
         register = quoted(self.control, "IBMSNAP_REGISTER")
@@ -115,7 +115,7 @@ class CaptureProgram:
         return name
 
     def remove_table(self, schema: str, table: str, change_table: str | None = None) -> None:
-        """Ends a registration, as `CALL ASNCDC.REMOVETABLE` does; its change table goes."""
+        """Ends a registration, like `CALL ASNCDC.REMOVETABLE`; its change table is dropped."""
         name = change_table or f"CDC_{schema}_{table}"
         self.stop_capturing(name)
         with self._register, self._session() as execute:
@@ -136,13 +136,13 @@ class CaptureProgram:
             execute(f"DROP TABLE {quoted(self.changes, name)}", ())
 
     def stop_capturing(self, change_table: str) -> None:
-        """From now on changes are not written to this change table; it stays."""
+        """Stops writing changes to this change table, which is kept."""
         with self._session() as execute:
             _drop_triggers(execute, change_table)
 
     def reinit(self, schema: str, table: str, change_table: str | None = None) -> None:
-        """Captures the columns that both a table and its change table have by now, as the program
-        does when it reads its registrations again."""
+        """Captures the columns that both a table and its change table have now, as the program does
+        when it reads its registrations again."""
         name = change_table or f"CDC_{schema}_{table}"
         there = {column for column, _ in self._columns(self.changes, name)}
         columns = tuple(one for one in self._captured(schema, table) if one in there)
@@ -153,8 +153,8 @@ class CaptureProgram:
                 execute(statement, ())
 
     def go_on_capturing(self, schema: str, table: str, change_table: str | None = None) -> None:
-        """From now on changes are written to a change table again, which has columns of its table
-        by their names: both may have been altered since `stop_capturing`."""
+        """Resumes writing changes to a change table, for the columns with the names of its table's
+        columns: both may have been altered since `stop_capturing`."""
         name = change_table or f"CDC_{schema}_{table}"
         captured = self._columns(self.changes, name)
         columns = tuple(
@@ -166,8 +166,8 @@ class CaptureProgram:
                 execute(statement, ())
 
     def set_state(self, change_table: str, state: str) -> None:
-        """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). Where the program
-        runs, what is registered by then has begun."""
+        """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). If the program runs,
+        the registrations so far have started."""
         if self.is_running:
             self.advance()
         with self._register, self._session() as execute:
@@ -178,7 +178,7 @@ class CaptureProgram:
             )
 
     def prune(self, through: bytes) -> None:
-        """Deletes rows of change tables and units of work up to and with an LSN."""
+        """Deletes rows of change tables and units of work up to and including an LSN."""
         register = quoted(self.control, "IBMSNAP_REGISTER")
         with self._register, self._session() as execute:
             self._activate(execute, self._synchpoint(execute))
@@ -198,7 +198,8 @@ class CaptureProgram:
 
     @contextmanager
     def transaction(self) -> Iterator[Execute]:
-        """A transaction of any number of statements, which is one commit; an error undoes it."""
+        """A transaction of any number of statements, which is one commit; an error rolls it
+        back."""
         with self._session() as execute:
             execute(tables.next_commit("1 = 1", is_open=1), ())
             yield execute
@@ -206,21 +207,21 @@ class CaptureProgram:
         self.hurry()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """A transaction of one statement."""
+        """Runs a transaction of one statement."""
         with self.transaction() as execute:
             return execute(statement, values)
 
     # -- the program --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to move the synchpoints."""
+        """Starts advancing the synchpoints."""
         assert self._thread is None
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="Capture", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """From now on no synchpoint moves. What transactions write meanwhile lies after it."""
+        """Stops advancing the synchpoints. Later transactions come after the last synchpoint."""
         if self._thread is not None:
             self._stopping.set()
             self.hurry()
@@ -228,16 +229,16 @@ class CaptureProgram:
             self._thread = None
 
     def hurry(self) -> None:
-        """Begin the next cycle at once: something was committed."""
+        """Starts the next cycle immediately, because of a commit."""
         self._hurried.set()
 
     @property
     def is_running(self) -> bool:
-        """Whether the synchpoints move."""
+        """Whether the synchpoints advance."""
         return self._thread is not None
 
     def await_captured(self) -> bytes:
-        """Waits until all that is committed is captured; the synchpoint."""
+        """Waits until all commits are captured; returns the synchpoint."""
         assert self._thread is not None, "the program does not run"
         deadline = Deadline(_CAPTURED_S)
         with closing(self._connect()) as connection:
@@ -253,12 +254,13 @@ class CaptureProgram:
                 deadline.pause(_LOOK_S)
 
     def synchpoint(self) -> bytes:
-        """Up to where changes are captured."""
+        """The LSN up to which changes are captured."""
         with self._session() as execute:
             return self._synchpoint(execute)
 
     def advance(self) -> bool:
-        """One cycle of the program: all that is committed is captured. Whether there was any."""
+        """Runs one cycle of the program, which captures all commits; returns whether there were
+        any."""
         with closing(self._connect()) as connection:
             return self._cycle(connection, is_whole=True)
 
@@ -270,7 +272,7 @@ class CaptureProgram:
                     while not self._is_stopped_in(_PAUSE_S):
                         quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
                         self._cycle(connection, is_told=quiet == 0)
-            except Exception as error:  # noqa: BLE001 - Derby stops, and comes again
+            except Exception as error:  # noqa: BLE001 - Derby stops, and starts again
                 log.debug("Capture: %s", error)
                 self._stopping.wait(2 * _PAUSE_S)
 
@@ -281,7 +283,7 @@ class CaptureProgram:
         return self._stopping.wait(lag) if lag else self._stopping.is_set()
 
     def _reached(self, before: bytes, now: bytes) -> bytes:
-        """How far a cycle comes of what was committed since the one before."""
+        """The LSN that a cycle reaches of the commits since the cycle before."""
         if self._chance.random() >= self._peculiarities.lag or now <= before:
             return now
         number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
@@ -350,7 +352,7 @@ class CaptureProgram:
         return execute(f"SELECT CD_OWNER, CD_TABLE FROM {register} WHERE GLOBAL_RECORD = 'N'", ())
 
     def _captured(self, schema: str, table: str) -> tuple[str, ...]:
-        """The columns that are captured: large objects are not."""
+        """The captured columns: all except large objects."""
         return tuple(
             name for name, kind in self._columns(schema, table) if not str(kind).startswith(_LARGE)
         )
@@ -378,7 +380,7 @@ class CaptureProgram:
 
 
 def _drop_triggers(execute: Execute, change_table: str) -> None:
-    """Those that fill a change table."""
+    """Drops the triggers that fill a change table."""
     there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
     for name in sorted(there.intersection(tables.triggers(change_table))):
         execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
@@ -386,7 +388,7 @@ def _drop_triggers(execute: Execute, change_table: str) -> None:
 
 @contextmanager
 def transaction_on(connection: Any) -> Iterator[Execute]:
-    """Commits at the end; an error undoes it."""
+    """A transaction that commits at the end; an error rolls it back."""
     cursor = connection.cursor()
 
     def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:

@@ -1,5 +1,5 @@
-"""The control tables of SQL replication's Capture program, and what the simulator keeps beside
-them; statements for Derby."""
+"""The control tables of SQL replication's Capture program, and the simulator's own objects;
+statements for Derby."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 SIMULATOR = "CAPTURE"
 """The schema of the simulator's own objects."""
 FIRST_COMMIT = 1 << 62
-"""After every place of a change: those are nanoseconds since the machine was started."""
+"""Larger than every place of a change: these are nanoseconds since the machine was started."""
 
 _LSN = "VARCHAR(16) FOR BIT DATA"
 _REGISTER = f"""
@@ -74,22 +74,23 @@ TABLES = {
     "IBMQREP_COLVERSION": _COLUMN_VERSIONS,
     "IBMQREP_TABVERSION": _TABLE_VERSIONS,
 }
-"""The control tables' columns by name."""
+"""The columns of the control tables, by name of the table."""
 
 
 def quoted(*names: str) -> str:
-    """A name, of as many parts as are given."""
+    """A quoted name of one or more parts."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def place(number: str, width: int) -> str:
-    """The expression of an LSN of `width` bytes that has the value of an expression."""
+    """The expression of an LSN of `width` bytes with the value of the expression `number`."""
     return f"X'{'00' * (width - 8)}' || {SIMULATOR}.BYTES({number})"
 
 
 def installation(control: str, changes: str, width: int) -> Iterator[str]:
-    """Statements that make the control tables in the schema `control`, with its global row, and
-    what the simulator needs; LSNs have `width` bytes. `changes` is the change tables' schema."""
+    """Statements that create the control tables in the schema `control`, with the global row, and
+    the simulator's objects; LSNs have `width` bytes. `changes` is the schema of the change
+    tables."""
     for schema in dict.fromkeys((control, changes, SIMULATOR)):
         yield f"CREATE SCHEMA {quoted(schema)}"
     for table, columns in TABLES.items():
@@ -103,8 +104,8 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
         f"CREATE FUNCTION {SIMULATOR}.TICK() RETURNS BIGINT PARAMETER STYLE JAVA NO SQL "
         "LANGUAGE JAVA EXTERNAL NAME 'java.lang.System.nanoTime'"
     )
-    # Whoever changes a captured table holds this row until the transaction ends, so commits have
-    # the order of their numbers. IS_OPEN: the transaction has its number already.
+    # A transaction that changes a captured table locks this row until it ends, so commits have the
+    # order of their numbers. IS_OPEN: the transaction already has its number.
     yield f"CREATE TABLE {SIMULATOR}.COMMITS (NUMBER BIGINT NOT NULL, IS_OPEN SMALLINT NOT NULL)"
     yield f"INSERT INTO {SIMULATOR}.COMMITS VALUES ({FIRST_COMMIT}, 0)"
     yield (
@@ -112,7 +113,7 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
         '"VALUE" VARCHAR(1024))'
     )
     yield f"INSERT INTO {SIMULATOR}.DBCFG VALUES ('cur_commit', 'ON')"
-    # Where a registration begins, until Capture writes it down.
+    # The start of a registration, until Capture writes it to the register.
     yield (
         f"CREATE TABLE {SIMULATOR}.REGISTERED (CD_OWNER VARCHAR(128) NOT NULL, "
         "CD_TABLE VARCHAR(128) NOT NULL, NUMBER BIGINT NOT NULL)"
@@ -124,7 +125,7 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
         f"0, 'Y', 0, 'Y', 'Y', 0, '0801', 'NNNN', 'A', {place(str(FIRST_COMMIT), width)}, "
         "CURRENT_TIMESTAMP)"
     )
-    # The set that subscribers of registered tables have: nothing is pruned before it moves.
+    # The subscription set of registered tables: nothing is pruned before it advances.
     yield (
         f"INSERT INTO {quoted(control, 'IBMSNAP_PRUNE_SET')} (TARGET_SERVER, APPLY_QUAL, SET_NAME, "
         f"SYNCHPOINT) VALUES ('KAFKA', 'KAFKAQUAL', 'SET001', X'{'00' * width}')"
@@ -132,8 +133,8 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
 
 
 def subscription(control: str) -> str:
-    """The statement that maps a table to the set of its subscribers, as ADDTABLE does: schema and
-    name of the table twice, then those of its change table."""
+    """The statement that maps a table to its subscription set, like ADDTABLE: schema and name of
+    the table twice, then those of its change table."""
     return (
         f"INSERT INTO {quoted(control, 'IBMSNAP_PRUNCNTL')} (TARGET_SERVER, TARGET_OWNER, "
         "TARGET_TABLE, SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_QUAL, APPLY_QUAL, SET_NAME, "
@@ -143,16 +144,15 @@ def subscription(control: str) -> str:
 
 
 def next_commit(condition: str = "IS_OPEN = 0", is_open: int = 0) -> str:
-    """The statement that gives the next transaction its number."""
+    """The statement that assigns a number to the next transaction."""
     return (
         f"UPDATE {SIMULATOR}.COMMITS SET NUMBER = NUMBER + 1, IS_OPEN = {is_open} WHERE {condition}"
     )
 
 
 def activation(control: str, width: int) -> str:
-    """The statement by which Capture writes down where active registrations begin that do not say
-    so yet. Its value: the number of the last commit that Capture has read; who was registered after
-    that waits."""
+    """The statement with which Capture records the start of active registrations that have none.
+    Its parameter: the number of the last commit that Capture has read; later registrations wait."""
     register = quoted(control, "IBMSNAP_REGISTER")
     own = (
         f"FROM {SIMULATOR}.REGISTERED R WHERE R.CD_OWNER = {register}.CD_OWNER "
@@ -167,8 +167,8 @@ def activation(control: str, width: int) -> str:
 
 
 def change_table(source: str, changes: str, columns: tuple[str, ...]) -> Iterator[str]:
-    """Statements that make a table's change table with these columns, as ADDTABLE does; the names
-    of both tables are quoted."""
+    """Statements that create a table's change table with these columns, like ADDTABLE; the names of
+    both tables are quoted."""
     lsn = f"CAST(X'' AS {_LSN})"
     captured = ", ".join(f"SOURCE.{quoted(column)}" for column in columns)
     yield (
@@ -183,8 +183,8 @@ def change_table(source: str, changes: str, columns: tuple[str, ...]) -> Iterato
 def capturing(
     source: str, changes: tuple[str, str], columns: tuple[str, ...], width: int
 ) -> Iterator[str]:
-    """Statements that let changes of a source table be written to a change table (schema and
-    name): the rows of an update are a D and an I, one after the other."""
+    """Statements that write the changes of a source table to a change table (schema and name): the
+    rows of an update are a D and an I, one after the other."""
     schema, table = changes
     names = ", ".join(("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION"))
     names = ", ".join((names, *map(quoted, columns)))
@@ -211,7 +211,7 @@ def capturing(
 
 
 def triggers(change_table: str) -> Iterator[str]:
-    """The names of the triggers that `capturing` makes."""
+    """The names of the triggers that `capturing` creates."""
     for change in ("INSERT", "UPDATE", "DELETE"):
         for kind in "CR":
             yield _trigger(change_table, change, kind)

@@ -1,9 +1,9 @@
-"""Apache Derby's server behind the bridge: what IBM's driver takes for a small Db2.
+"""Apache Derby's server with the bridge in front of it, which IBM's driver accepts as a small Db2.
 
-It has no catalogue of Db2's (SYSCAT), no window functions, no LOBs for this driver (nor values for
-question marks of texts that may be longer than 16,336 characters), no DECFLOAT and no GRAPHIC, and
-its SQLSTATEs are its own. Derby's jars are fetched from Maven Central by the
-Ivy that comes with Spark.
+It has no Db2 catalog (SYSCAT), no window functions, no LOBs for this driver (and no values for
+parameter markers of texts that may be longer than 16,336 characters), no DECFLOAT and no GRAPHIC,
+and its SQLSTATEs are its own. Derby's jars are fetched from Maven Central by the Ivy that comes
+with Spark.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ USER = "DB2INST1"
 
 
 class DerbyServer(Server):
-    """Derby on a free loopback port, and the bridge that drivers connect to. Every user and
-    password may log in, unless `settings` (Derby's properties) say otherwise; its clock shows UTC
+    """Derby on a free loopback port, and the bridge that drivers connect to. All users and
+    passwords may log in, unless `settings` (Derby's properties) say otherwise; its clock shows UTC
     unless they have a `user.timezone`.
 
-    Raises HeadraceError `embedded.not_installed` where Derby or the driver is not to be had.
+    Raises HeadraceError `embedded.not_installed` if Derby or the driver is not available.
     """
 
     user = USER
-    stop_signal = signal.SIGKILL  # Derby recovers from its log in any case
+    stop_signal = signal.SIGKILL  # Derby always recovers from its log
     quit_signal = signal.SIGKILL
 
     def __init__(
@@ -74,15 +74,15 @@ class DerbyServer(Server):
         return self._dsn(self.bridge.port, database, user, password)
 
     def connect(self, database: str, user: str = USER, password: str | None = None) -> Any:
-        """A new connection in autocommit mode, as `ibm_db_dbi` makes them."""
+        """A new connection in autocommit mode, like those of `ibm_db_dbi`."""
         return _connect(self.dsn(database, user, password))
 
     def create_database(self, name: str) -> None:
-        """Makes an empty database. The name has at most 8 letters and digits."""
+        """Creates an empty database. The name has at most 8 letters and digits."""
         _connect(self._dsn(self.bridge.creating_port, name, USER, None)).close()
 
     def shut_down(self, name: str) -> None:
-        """Ends a database, so that it takes no more memory of the server; the next connection
+        """Shuts down a database, so that it uses no memory of the server; the next connection
         starts it again."""
         import ibm_db_dbi
 
@@ -92,8 +92,8 @@ class DerbyServer(Server):
     def execute(
         self, database: str, statement: str, values: tuple[object, ...] = ()
     ) -> list[tuple[Any, ...]]:
-        """Runs a statement on a connection of its own, with values for its question marks; what it
-        returns are rows."""
+        """Runs a statement on its own connection, with values for its parameter markers; returns
+        the rows."""
         with closing(self.connect(database)) as connection:
             cursor = connection.cursor()
             cursor.execute(statement, values or None)
@@ -108,18 +108,18 @@ class DerbyServer(Server):
     # -- how it is started --------------------------------------------------------------------
 
     def start(self) -> None:
-        """As Server.start; the bridge is started, too."""
+        """Starts Derby like Server.start, and the bridge."""
         super().start()
         self.bridge.start()
 
     def close(self) -> None:
-        """As Server.close, with the bridge."""
+        """Stops Derby and the bridge like Server.close."""
         self.bridge.close()
         super().close()
 
     def _prepare(self) -> None:
         try:
-            import ibm_db_dbi  # noqa: F401 - is it installed?
+            import ibm_db_dbi  # noqa: F401 - check that it is installed
         except ImportError as error:
             raise _not_installed(f"ibm_db cannot be used: {error}") from None
         _jars()
@@ -137,7 +137,7 @@ class DerbyServer(Server):
 
     def _check(self) -> None:
         with socket.create_connection((self.host, self.port), timeout=_ANSWER_S):
-            # Whose port is it?
+            # Check who has the port.
             if f"accept connections on port {self.port}" not in self.log()[self._logged :]:
                 raise ConnectionError(f"somebody else has the port {self.port}")
 
@@ -149,7 +149,7 @@ class DerbyServer(Server):
 
 
 class _BridgeServer(Server):
-    """The bridge's process. It stays when Derby is killed; then it closes its connections."""
+    """The bridge's process. It keeps running when Derby is killed, and closes its connections."""
 
     stop_signal = signal.SIGKILL
     quit_signal = signal.SIGKILL
@@ -160,7 +160,7 @@ class _BridgeServer(Server):
         self.creating_port = self.ending_port = 0
 
     def _prepare(self) -> None:
-        """The program is this package."""
+        """Does nothing: the program is this package."""
 
     def _command(self) -> list[str]:
         self.creating_port, self.ending_port = free_port(), free_port()
@@ -197,7 +197,7 @@ def _java() -> Path:
 
 
 def _jars() -> str:
-    """Derby's class path: its server, and a library whose functions the simulator calls."""
+    """Derby's class path: its server, and a library with functions that the simulator calls."""
     try:
         derby = fetch_jars(_java(), _DERBY)
     except NotFetched as error:

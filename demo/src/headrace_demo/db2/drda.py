@@ -1,5 +1,4 @@
-"""What IBM's driver and Apache Derby's server say to each other in DRDA, each put as the other one
-takes it.
+"""Translates DRDA between IBM's driver and Apache Derby's server, in both directions.
 
 DRDA sends DSS (data stream structures): a length of 2 bytes, whose first bit says that a further
 segment follows, the magic byte D0, a byte of flags whose lower half is the kind, 2 bytes of
@@ -15,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _CLIENT = b"DNC10020"
-"""The driver of Derby's own that the server must see: a later one gets objects in another order."""
+"""The version of Derby's own driver that the server must see: a later one gets objects in another
+order."""
 _SERVER = "SQL08020"
-"""The server that the driver must see: it takes later ones, and Derby itself, for more than they
-are."""
+"""The server version that the driver must see: of later ones, and of Derby itself, it expects
+features that Derby does not have."""
 
 CREATING, ENDING = ";create=true", ";shutdown=true"
 """Suffixes of a database's name that create it, if it does not exist, and shut it down."""
@@ -29,7 +29,7 @@ _DATABASE = 0x2110  # RDBNAM
 _DIAGNOSES = 0x213B  # TRGDFTRT
 _ACCESS, _ATTRIBUTES = 0x2001, 0x1443  # ACCRDB, EXCSATRD
 _DESCRIBE, _PARAMETERS, _ROWS = 0x2008, 0x2412, 0x241B  # DSCSQLSTT, SQLDTA, QRYDTA
-_PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby where the driver sends them
+_PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby in the driver's requests
 _OUTCOME = 0x2408  # SQLCARD
 _STATEMENT = 0x2414  # SQLSTT
 _ONLY_DB2 = {
@@ -37,9 +37,9 @@ _ONLY_DB2 = {
     b"CURRENT SERVER": b"'SIMULATOR'",
     b"SYSIBMADM.DBCFG": b"CAPTURE.DBCFG",
 }
-"""What Derby does not have, and what it takes in its place: its tables are no others."""
+"""Db2's SQL that Derby does not have, with its replacement."""
 _DISTANCE = b"CURRENT TIMEZONE"
-"""What Derby does not know: it has a number in its place."""
+"""The special register, unknown to Derby, that a number replaces."""
 _DESCRIPTION, _VALUES = 0x0010, 0x147A  # FDODSC, FDODTA
 
 _LONGEST = 0x7FFF
@@ -49,7 +49,7 @@ _NAME_LENGTH = 18
 _NULL = 0xFF
 _ROW_GROUP = 0x76
 _DECIMAL, _GRAPHIC, _VARGRAPHIC, _LONG_GRAPHIC = 0x0E, 0x36, 0x38, 0x3A
-_TO_MIXED = 6  # from a type of graphic characters to that of mixed ones
+_TO_MIXED = 6  # from a type of graphic characters to that of mixed characters
 _FIXED = {0x02: 4, 0x04: 2, 0x16: 8, 0x0A: 8, 0x0C: 4, 0x20: 10, 0x22: 8, 0x24: 26}
 _COUNTED = frozenset({0x28, 0x2A, 0x32, 0x34, 0x3E, 0x40})
 _SIZED = frozenset({0x26, 0x30, 0x3C})
@@ -57,18 +57,18 @@ _DERBY = re.compile(rb"CSS\d{5}")
 
 
 class Untranslatable(Exception):
-    """Something that the one side does not understand, whatever it is made of."""
+    """A message that the other side cannot understand, in any form."""
 
 
 class Part(NamedTuple):
-    """An object."""
+    """An object of DRDA."""
 
     code: int
     value: bytes
 
 
 def split_parts(body: bytes) -> list[Part] | None:
-    """The objects that bytes consist of; None where they do not."""
+    """The objects that bytes consist of; None if they do not consist of objects."""
     parts, at = [], 0
     while at + 4 <= len(body):
         length, code = struct.unpack_from(">HH", body, at)
@@ -94,18 +94,18 @@ def join_parts(parts: Sequence[Part]) -> bytes:
 
 
 class Requests:
-    """What the driver sends, as Derby takes it. `attribute`: CREATING or ENDING, for each database
-    that is named; empty: neither. `distance` gives the seconds that Derby's clock is ahead of
-    UTC."""
+    """Translates the driver's requests for Derby. `attribute`: CREATING or ENDING, appended to each
+    database name; empty: neither. `distance` returns the offset of Derby's clock from UTC in
+    seconds."""
 
     def __init__(self, attribute: str = "", distance: Callable[[], int] = lambda: 0) -> None:
         self._segments = _Segments()
         self._attribute, self._distance = attribute, distance
         self.database: str | None = None
-        """The database that the last request named."""
+        """The database name in the last request."""
 
     def feed(self, sent: bytes) -> bytes:
-        """Bytes to pass on. Raises Untranslatable."""
+        """Return the bytes to pass on. Raises Untranslatable."""
         return b"".join(map(self._translate, self._segments.feed(sent)))
 
     def _translate(self, segments: list[bytes]) -> bytes:
@@ -137,7 +137,7 @@ class Requests:
         return Part(command.code, join_parts(kept))
 
     def _data(self, part: Part) -> Part:
-        """A statement, or its parameters."""
+        """Translate a statement, or its parameters."""
         if part.code != _STATEMENT:
             return _parameters(part)
         text = part.value
@@ -150,15 +150,15 @@ class Requests:
 
 
 class Replies:
-    """What Derby sends, as the driver takes it."""
+    """Translates Derby's replies for the driver."""
 
     def __init__(self) -> None:
         self._segments = _Segments()
         self._release: bytes | None = None
-        """The release that Derby tells, in EBCDIC."""
+        """The release that Derby reports, in EBCDIC."""
 
     def feed(self, sent: bytes) -> bytes:
-        """Bytes to pass on."""
+        """Return the bytes to pass on."""
         return b"".join(map(self._translate, self._segments.feed(sent)))
 
     def _translate(self, segments: list[bytes]) -> bytes:
@@ -185,8 +185,8 @@ class Replies:
 
 
 def _without_text(part: Part) -> Part:
-    """What became of a statement; one that changed no row has its usual SQLCODE, and no warning
-    has the text at which the driver would stumble."""
+    """Translate the outcome of a statement; one that changed no row gets Db2's usual SQLCODE, and
+    the text that the driver cannot parse is removed from warnings."""
     if part.code != _OUTCOME or len(part.value) <= _BEFORE_TEXTS:
         return part
     code = int.from_bytes(part.value[1:5], signed=True)
@@ -198,7 +198,7 @@ def _without_text(part: Part) -> Part:
 
 
 class _Segments:
-    """Puts bytes as they come in together to DSS, each with all of its segments."""
+    """Combines incoming bytes to DSS, each with all of its segments."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -221,7 +221,7 @@ class _Segments:
 
 
 def _segmented(head: bytes, body: bytes) -> bytes:
-    """A DSS in as many segments as it takes; `head` is the part between length and objects."""
+    """Split a DSS into the necessary segments; `head` is the part between length and objects."""
     whole = head + body
     pieces = [whole[at : at + _LONGEST - 2] for at in range(0, len(whole), _LONGEST - 2)]
     lengths = [len(piece) + 2 for piece in pieces]
@@ -248,16 +248,16 @@ def _encoding(name: bytes) -> str:
 
 
 def _duration(seconds: int) -> str:
-    """A time as SQL writes it as a decimal number: hours, minutes and seconds. A zero needs a
-    digit after its point: Derby takes it for a DECIMAL of no digits otherwise."""
+    """A time as the decimal number that SQL uses: hours, minutes and seconds. A zero needs a digit
+    after its point: otherwise Derby reads it as a DECIMAL without digits."""
     hours, rest = divmod(abs(seconds), 3600)
     minutes, rest = divmod(rest, 60)
     return f"{'-' if seconds < 0 else ''}{hours * 10_000 + minutes * 100 + rest}.0"
 
 
 def _parameters(part: Part) -> Part:
-    """A statement's parameters: graphic characters, which Derby waits for and never takes, become
-    mixed ones."""
+    """Translate a statement's parameters: graphic characters, which Derby expects but does not
+    accept, become mixed characters."""
     operands = dict(split_parts(part.value) or ()) if part.code == _PARAMETERS else {}
     if _DESCRIPTION not in operands or _VALUES not in operands:
         return part
@@ -284,7 +284,7 @@ def _mixed_description(description: bytes) -> tuple[bytes, list[tuple[int, int]]
 
 
 def _mixed_values(values: bytes, types: Sequence[tuple[int, int]]) -> bytes:
-    """Raises Untranslatable for a type whose size is not known here."""
+    """Translate values. Raises Untranslatable for a type of unknown size."""
     mixed, at = bytearray(values[:1]), 1
     for kind, length in types:
         if kind & 1:

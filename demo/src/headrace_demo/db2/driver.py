@@ -1,5 +1,5 @@
-"""IBM's driver as it is on a Db2 where others hold locks, and on a client with a decimal comma:
-functions of `ibm_db` that stand in for its own, in this process."""
+"""IBM's driver in an environment with lock waits, and on a client with a decimal comma: functions
+that replace those of `ibm_db` in this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _DEADLOCK, _TIMEOUT = 2, 68
 
 
 def install(peculiarities: Peculiarities) -> None:
-    """From now on, in this process: each process has draws of its own."""
+    """Replace the functions of `ibm_db` in this process; each process has its own random
+    numbers."""
     chance = random.Random(f"{peculiarities.seed} {os.getpid()}")  # noqa: S311 - draws of a seed
     handles: dict[int, Any] = {}
     prepare, execute = ibm_db.prepare, ibm_db.execute
@@ -59,7 +60,7 @@ def install(peculiarities: Peculiarities) -> None:
 
 
 def _written(rows: Iterable[tuple[Any, ...]], places: list[int]) -> list[tuple[Any, ...]]:
-    """Rows whose decimals have a comma."""
+    """The rows with commas in their decimals."""
     return [
         tuple(
             cell.replace(".", ",") if place in places and isinstance(cell, str) else cell

@@ -1,5 +1,6 @@
-"""What a Db2 may be like, and the stand-in is not by itself: its zone, a Capture program that lags,
-lock waits, a client whose locale has a decimal comma. A seed draws a set of them."""
+"""Properties that a Db2 may have, and the stand-in does not have by default: a time zone, a Capture
+program that lags, lock waits, a client whose locale has a decimal comma. A seed selects a set of
+them."""
 
 from __future__ import annotations
 
@@ -10,26 +11,27 @@ from headrace_demo.db2.bridge import UTC_NAME
 from headrace_demo.peculiarities import coin_of, shown
 
 ZONES = (UTC_NAME, "Etc/GMT-2", "Etc/GMT+9")
-"""Of the server's clock. One whose distance changes has times that the clock shows twice."""
+"""Time zones of the server's clock. All have a fixed offset: otherwise local times could occur
+twice."""
 
 
 @dataclass(frozen=True)
 class Peculiarities:
-    """Those of a database and its clients; by default it has none."""
+    """The peculiarities of a database and its clients; by default it has none."""
 
     seed: int = 0
     zone: str = UTC_NAME
-    """The zone of the server's clock, which is that of Capture's."""
+    """The zone of the server's clock, which is also that of Capture."""
     width: int = 16
     """Bytes of an LSN: 10 on z/OS."""
     longest_pause: float = 0.0
-    """Seconds between two cycles of Capture, at most, beside its own."""
+    """The longest additional pause between two cycles of Capture, in seconds."""
     lag: float = 0.0
-    """The share of cycles in which Capture does not come to the end of what is committed."""
+    """The share of cycles in which Capture does not reach the last commit."""
     has_views: bool = False
-    """Whether tables are sources of views, too, with a registration for each."""
+    """Whether tables are also sources of views, with a registration for each view."""
     is_restrictive: bool = False
-    """Whether the connector's user may read what was granted, and nothing else."""
+    """Whether the connector's user may only read what was granted explicitly."""
     has_commas: bool = False
     """Whether the driver writes decimals with the comma of the client's locale."""
     lock_waits: float = 0.0
@@ -37,7 +39,7 @@ class Peculiarities:
 
     @classmethod
     def drawn(cls, seed: int) -> Peculiarities:
-        """Each is there or not, by the seed."""
+        """Return the peculiarities that a seed selects."""
         chance = random.Random(seed)  # noqa: S311 - draws of a seed
         maybe = coin_of(chance)
 
@@ -54,5 +56,5 @@ class Peculiarities:
         )
 
     def __str__(self) -> str:
-        """Those that are there."""
+        """Return the peculiarities of this database."""
         return shown(self)

@@ -1,4 +1,4 @@
-"""The demo's database: a small shop on Apache Derby, which IBM's driver takes for a Db2, with a
+"""The demo's database: a small shop on Apache Derby, which IBM's driver accepts as Db2, with a
 simulator of SQL replication's Capture program."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CREATE TABLE inventory.order_items (
 
 
 class ShopDemo:
-    """The demo of Db2, which needs none."""
+    """The demo of Db2, which needs no Db2."""
 
     server = "a simulator of Db2 (Apache Derby, and a stand-in for Capture)"
 
     @contextmanager
     def open(self, uri: str | None) -> Iterator[ShopDatabase]:
-        """Starts Derby with the shop's tables, and Capture. Raises HeadraceError without them, and
-        for the connection string of another server."""
+        """Starts Derby with the shop's tables, and Capture. Raises HeadraceError if Derby is not
+        available, and for the connection string of another server."""
         if uri is not None:
             raise HeadraceError(
                 "db2.demo_server",
@@ -66,7 +66,7 @@ class ShopDemo:
 
 
 class ShopDatabase(sql_shop.ShopDatabase):
-    """The shop on the simulator. Names without quotation marks are in capitals."""
+    """The shop on the simulator. Unquoted names are in upper case."""
 
     tables = tuple(map(str.upper, sql_shop.TABLES))
 
@@ -81,7 +81,7 @@ class ShopDatabase(sql_shop.ShopDatabase):
         }
 
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether an event's JSON value says what `rows` gave: times are microseconds."""
+        """Whether an event's JSON value equals the value from `rows`: times are microseconds."""
         if isinstance(stored, datetime) and isinstance(event, int):
             return datetime.fromtimestamp(event / 1_000_000, UTC).replace(tzinfo=None) == stored
         return event == stored

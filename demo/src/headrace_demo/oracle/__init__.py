@@ -1,1 +1,1 @@
-"""A stand-in for Oracle: a server with sessions of LogMiner and views on SQLite, and its driver."""
+"""A stand-in for Oracle: a server with LogMiner sessions and views on SQLite, and its driver."""

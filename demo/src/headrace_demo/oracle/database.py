@@ -1,7 +1,7 @@
 """The database of the stand-in: tables, redo logs, and their V$ views.
 
-It is as a script says (`headrace_demo.oracle.script`), and takes transactions
-(`headrace_demo.oracle.transactions`), of which it writes the redo that Oracle would write.
+A script (`headrace_demo.oracle.script`) defines it. It runs transactions
+(`headrace_demo.oracle.transactions`), for which it writes the redo that Oracle would write.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
 
 _ENDS = ("COMMIT", "ROLLBACK", "DDL")
-"""Redo whose SCN nothing that is made later has."""
+"""Redo operations whose SCN is never shared by later redo."""
 
 
 class OracleError(Exception):
-    """ORA-`code`."""
+    """An Oracle error: ORA-`code`."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"ORA-{code:05d}: {text}")
@@ -53,7 +53,7 @@ class OracleError(Exception):
 
 
 class _Redo(list[RedoRow]):
-    """The redo of a State, which keeps the last row only: the others are in the store."""
+    """The redo of a State, which keeps only the last row: the others are in the store."""
 
     def __init__(self, store: Store, written: Callable[[], None]) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class _Redo(list[RedoRow]):
 
 
 class Database:
-    """`script` is what it begins with. Methods hold `lock`."""
+    """`script` is its initial state. Methods hold `lock`."""
 
     def __init__(self, script: Mapping[str, Any] | None = None) -> None:
         self.lock = threading.RLock()
@@ -86,42 +86,42 @@ class Database:
         self.products = list(PRODUCTS)
         self.platform = "Linux x86 64-bit"
         self.table_rights: dict[str, list[str]] = {}
-        """Rights on tables (SCHEMA.TABLE) beside the privileges: `FLASHBACK`, `SELECT` …"""
+        """Rights on tables (SCHEMA.TABLE) besides the privileges: `FLASHBACK`, `SELECT` …"""
         self.logged_schemas: list[str] = []
-        """Schemas of whose tables the redo has all columns."""
+        """Schemas for whose tables the redo has all columns."""
         self.quota: int | None = -1
-        """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
+        """Quota of the user in TABLE_SPACE in bytes; -1: unlimited, None: no quota."""
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
         self.root_error: int | None = None
-        """The ORA code with which the root is refused."""
+        """The ORA code with which access to the root is refused."""
         self.oldest_scn = 0
-        """What undo reaches back to."""
+        """The oldest SCN for which undo is available."""
         self.archives = True
         """Whether logs are archived when they are switched."""
         self.destination_status = "VALID"
-        """Of the destination that is the database's own: FULL and ERROR where it has no room."""
+        """Status of the database's own archive destination: FULL and ERROR if it has no space."""
         self.pdb_is_open = True
-        """Whether the pluggable database is; it is MOUNTED otherwise."""
+        """Whether the pluggable database is open; otherwise it is MOUNTED."""
         self.shows_archived = True
-        """Whether V$ARCHIVED_LOG shows those that are."""
+        """Whether V$ARCHIVED_LOG shows the archived logs."""
         self.peculiarities = Peculiarities()
         self.thread_states: dict[int, dict[str, Any]] = {}
-        """What a thread's row of V$THREAD has otherwise."""
+        """Values that replace those of a thread's row in V$THREAD."""
         self.statements: Counter[str] = Counter()
-        """How often statements ran, by their names."""
+        """The number of executions of each statement, by name."""
         self.resetlogs: Sequence[Any] = _FIRST_LIFE
-        """Where and when it was opened with RESETLOGS; the logs before are of another life."""
+        """SCN and time of the last RESETLOGS; earlier logs belong to another incarnation."""
         self._rows = 0
         self._chance = random.Random(0)  # noqa: S311 - draws of a seed
         self._is_seen = True
-        """Whether a session has looked since the last change."""
+        """Whether a session has read the SCN since the last change."""
         self.load(script or {})
 
-    # -- what happens ---------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------
 
     def load(self, script: Mapping[str, Any]) -> None:
-        """Starts from the beginning with a script's database, tables and `setup`."""
+        """Resets the database to a script's database, tables and `setup`."""
         with self.lock:
             for full_name in self.state.tables:
                 self.store.drop(full_name)
@@ -133,7 +133,7 @@ class Database:
             self.apply(script.get("setup", ()))
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
-        """Lines of a script happen, in their order."""
+        """Applies lines of a script in their order."""
         with self.lock:
             for line in block:
                 match line:
@@ -160,7 +160,7 @@ class Database:
     def add_rows(
         self, full_name: str, rows: Iterable[Sequence[Any]], first: int = 0, end: int = UNLIMITED
     ) -> None:
-        """Rows of a table without redo, which are seen from one SCN until another."""
+        """Adds rows to a table without redo, which are visible from one SCN until another."""
         table = self.table(full_name)
         marks = ", ".join("?" * (len(table.columns) + 3))
         columns = ", ".join(name(one.name) for one in table.columns)
@@ -184,19 +184,19 @@ class Database:
         return table
 
     def require_right(self, full_name: str, privilege: str, *rights: str) -> None:
-        """The user has a privilege, or one of these rights on a table. Raises
+        """Checks that the user has a privilege, or one of these rights on a table. Raises
         OracleError(1031)."""
         held = self.table_rights.get(full_name, ())
         if privilege not in self.privileges and not set(held) & set(rights):
             raise OracleError(1031, "insufficient privileges")
 
     def new_row_id(self, table: Table) -> str:
-        """A ROWID that no row had."""
+        """A new ROWID."""
         self._rows += 1
         return f"{_sixty_four(table.object_id, 6)}AAA{_sixty_four(self._rows, 9)}"
 
     def next_scn(self) -> int:
-        """The SCN of what happens next."""
+        """The SCN of the next change; advances the SCN."""
         scn = self.state.scn
         self.state.scn += 1
         return scn
@@ -214,7 +214,7 @@ class Database:
     # -- queries of the state -------------------------------------------------------------------
 
     def show(self) -> None:
-        """V$ views and those of the data dictionary are as the database is now."""
+        """Updates the V$ views and those of the data dictionary to the current state."""
         fill, state = self.store.fill, self.state
         fill("V$PARAMETER", [("max_string_size", state.max_string_size)])
         fill(
@@ -240,7 +240,7 @@ class Database:
         self.show_scn()
 
     def show_scn(self) -> None:
-        """V$DATABASE and V$THREAD show the current SCN."""
+        """Updates the current SCN in V$DATABASE and V$THREAD."""
         state = self.state
         database = (
             state.name,
@@ -279,7 +279,7 @@ class Database:
             self.store.fill(view, rows)
 
     def _stored(self, table: Table) -> None:
-        """The rows of a table's definition become those of the store."""
+        """Writes the rows of a table's definition to the store."""
         self.store.create(table.full_name, table.columns, table.key)
         for row in table.rows:
             self.add_rows(table.full_name, [row.values], row.first, row.end)
@@ -296,8 +296,8 @@ class Database:
 
     @contextmanager
     def shown(self, *, is_look: bool) -> Iterator[None]:
-        """Around a statement: the views show the current SCN, which advances with each look, and
-        what is committed later has a larger one."""
+        """Context of a statement: the views show the current SCN, which advances with each read,
+        and later commits have a larger one."""
         with self.lock:
             state, is_moved = self.state, is_look and self.state.advances
             state.scn += is_moved and self._chance.randint(1, self.peculiarities.largest_step)
@@ -308,7 +308,7 @@ class Database:
             state.scn += is_moved
 
     def _archive_on(self) -> None:
-        """One statement more has passed since logs were switched."""
+        """Counts a statement towards the archiving of logs."""
         waiting = [log for log in self.state.logs if log.archiving]
         for log in waiting:
             log.archiving -= 1
@@ -316,7 +316,8 @@ class Database:
             self._show_logs()
 
     def _switch(self, thread: int) -> None:
-        """A log is archived some time after it was switched, but before its group is used again."""
+        """Switches a thread's log, which is archived some statements later, but before its group is
+        reused."""
         before = self.state.current_log(thread)
         self.state.switch(thread)
         drawn = self.peculiarities.of("archiving", thread, before.sequence)
@@ -326,8 +327,8 @@ class Database:
                 log.archiving = 0
 
     def redo_scn(self) -> int:
-        """The SCN of a change that is made now: one that no redo has, or that of the redo before,
-        which shares it."""
+        """The SCN of a change that is made now: a new one, or that of the redo before, which shares
+        it."""
         state = self.state
         if (
             self._is_seen
@@ -343,7 +344,7 @@ class Database:
         self._is_seen = False
 
     def lateness(self, xid: bytes) -> int:
-        """How many SCNs late LogMiner gives the rows of a transaction."""
+        """The number of SCNs by which LogMiner returns the rows of a transaction late."""
         return self.peculiarities.of("late", xid).randint(0, self.peculiarities.lateness)
 
 
@@ -402,7 +403,7 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
 
 
 def redo_values(row: RedoRow) -> tuple[Any, ...]:
-    """A row of redo, as the store has it (`store.CONTENTS`)."""
+    """A row of redo in the form of the store (`store.CONTENTS`)."""
     return (
         row.scn, row.sql, row.code, str(row.time), bytes.fromhex(row.xid), row.csf, row.table,
         row.schema, row.operation, row.row_id, row.rollback, row.status, row.info, row.ssn,

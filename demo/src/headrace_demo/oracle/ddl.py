@@ -1,5 +1,5 @@
 """DDL on the stand-in, as far as scripts and the demo need it: CREATE, ALTER, DROP, TRUNCATE and
-RENAME of tables. The redo has its text."""
+RENAME of tables. The statement's text is in the redo."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_A_COLUMN = re.compile(r"(?:CONSTRAINT|UNIQUE|FOREIGN|CHECK|SUPPLEMENTAL)\b"
 def execute_ddl(
     database: Database, transactions: Transactions, text: str, user: str = "APP", thread: int = 1
 ) -> None:
-    """The statement is run and logged. Raises OracleError for one that is not understood."""
+    """Runs and logs the statement. Raises OracleError if it is not supported."""
     match = _STATEMENT.match(text)
     if match is None:
         raise OracleError(900, f"the stand-in does not understand {text}")
@@ -63,7 +63,7 @@ def _log(
     thread: int,
 ) -> None:
     xid = transactions.begin(user, None, thread)
-    transactions.rollback(xid)  # a number only: a DDL is a transaction of its own
+    transactions.rollback(xid)  # only its number is used: a DDL is its own transaction
     line: dict[str, Any] = {"xid": xid, "user": user, "thread": thread, "table": full_name}
     database.state.scn += database.peculiarities.lateness
     statement = text.strip().rstrip(";") + ";"
@@ -157,7 +157,7 @@ def _rename(database: Database, table: Table, new: str) -> None:
 
 
 def _parts(body: str) -> list[str]:
-    """What commas outside of parentheses and quotes tell apart."""
+    """The parts of a text that are separated by commas outside parentheses and quotes."""
     parts, depth, quote = [""], 0, ""
     for letter in body:
         if quote:
@@ -183,6 +183,6 @@ def _names(text: str) -> list[str]:
 
 
 def _plain(written: str) -> str:
-    """A name of one or two parts as the dictionary has it."""
+    """A name of one or two parts in the form of the data dictionary."""
     parts = re.findall(r'"([^"]+)"|([\w$#]+)', written)
     return ".".join(quoted or bare.upper() for quoted, bare in parts)

@@ -1,4 +1,4 @@
-"""Definitions of tables, as the data dictionary of Oracle has them.
+"""Definitions of tables, as in Oracle's data dictionary.
 
 Oracle Database Reference: ALL_TAB_COLS, ALL_CONSTRAINTS, ALL_INDEXES.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 UNLIMITED = 2**63 - 1
-"""The SCN until which a row is seen that nothing has taken away."""
+"""The end SCN of a row that was not deleted or changed."""
 
 _COLUMN = re.compile(
     r"""(?P<name>"[^"]+"|\S+)\s+
@@ -44,10 +44,10 @@ _LETTERS = ("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2", "RAW", "UROWID")
 
 @dataclass(frozen=True)
 class Column:
-    """A row of ALL_TAB_COLS (`is_hidden`: Oracle hides it itself; `is_invisible`: who made the
-    table does): `type` is DATA_TYPE, `length` DATA_LENGTH in bytes (of texts: in
-    letters, CHAR_LENGTH), `precision` and `scale` are None where Oracle has NULL, `default` is the
-    text of DATA_DEFAULT; `first` is the number that an identity column begins with."""
+    """A row of ALL_TAB_COLS (`is_hidden`: hidden by Oracle itself; `is_invisible`: by the creator
+    of the table): `type` is DATA_TYPE, `length` DATA_LENGTH in bytes (of texts: in characters,
+    CHAR_LENGTH), `precision` and `scale` are None if Oracle has NULL, `default` is the text of
+    DATA_DEFAULT; `first` is the first number of an identity column."""
 
     name: str
     type: str
@@ -65,9 +65,9 @@ class Column:
 
     @classmethod
     def parse(cls, text: str) -> Column:
-        """The column of a definition as `CREATE TABLE` has it: `ID NUMBER(9,0) NOT NULL`. Behind it
-        may be GENERATED, HIDDEN, INVISIBLE, IDENTITY and COMMENT 'text'; an identity column is
-        written as in CREATE TABLE as well. Raises ValueError."""
+        """Parse a column definition of `CREATE TABLE`: `ID NUMBER(9,0) NOT NULL`. GENERATED,
+        HIDDEN, INVISIBLE, IDENTITY and COMMENT 'text' may follow; an identity column may also be
+        written as in CREATE TABLE. Raises ValueError."""
         parts = _COLUMN.match(text.strip())
         if parts is None:
             raise ValueError(f"no definition of a column: {text}")
@@ -96,7 +96,7 @@ class Column:
 
 
 def _measures(written: str) -> tuple[str, int, int | None, int | None]:
-    """DATA_TYPE, length, precision and scale of a type as it is written in `CREATE TABLE`."""
+    """DATA_TYPE, length, precision and scale of a type in the syntax of `CREATE TABLE`."""
     measures = [
         (None if number == "*" else int(number), int(scale) if scale else None)
         for number, scale in _NUMBERS.findall(written)
@@ -125,7 +125,7 @@ def _measures(written: str) -> tuple[str, int, int | None, int | None]:
         return kind, 22, precision, scale
     if base in ("DECIMAL", "NUMERIC", "DEC", "NUMBER"):
         is_plain = base == "NUMBER" and number is None and not measures
-        # The scale of a number with a precision is 0, that of DECIMAL without one, too.
+        # The scale of a number with a precision is 0, also that of DECIMAL without a precision.
         return "NUMBER", 22, number, None if is_plain else scale or 0
     if base == "FLOAT":
         return "FLOAT", 22, number, None
@@ -138,7 +138,7 @@ def _measures(written: str) -> tuple[str, int, int | None, int | None]:
 
 @dataclass(frozen=True)
 class Row:
-    """Values of a table's columns, which `AS OF SCN` sees from one SCN until before another."""
+    """Values of a table's columns, visible to `AS OF SCN` from one SCN until before another."""
 
     values: tuple[Any, ...]
     first: int = 0
@@ -148,8 +148,8 @@ class Row:
 @dataclass
 class Table:
     """A table, with the rows that a snapshot of it sees; `key` are the columns of the primary key,
-    `unique` those of each unique index, `object_id` is OBJECT_ID and DATA_OBJECT_ID, `ddl` what
-    DBMS_METADATA.GET_DDL tells, `log_groups` are LOG_GROUP_TYPE of ALL_LOG_GROUPS."""
+    `unique` those of each unique index, `object_id` is OBJECT_ID and DATA_OBJECT_ID, `ddl` is the
+    result of DBMS_METADATA.GET_DDL, `log_groups` are LOG_GROUP_TYPE of ALL_LOG_GROUPS."""
 
     schema: str
     name: str
@@ -160,7 +160,7 @@ class Table:
     log_groups: list[str] = field(default_factory=lambda: ["ALL COLUMN LOGGING"])
     ddl: str = ""
     kind: str = ""
-    """`EXTERNAL`, `HYBRID`, or `NESTS`: it has nested tables."""
+    """`EXTERNAL`, `HYBRID`, or `NESTS`: the table has nested tables."""
     comment: str | None = None
     last_ddl_scn: int = 0
     logging: str = "YES"
@@ -168,14 +168,14 @@ class Table:
     """LOGGING of its partitions."""
     subpartition_logging: list[str] = field(default_factory=list)
     lob_logging: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By view (ALL_LOBS and those of partitions), LOGGING of columns."""
+    """LOGGING of columns, by view (ALL_LOBS and those of partitions)."""
     numbers: dict[str, int] = field(default_factory=dict)
     """The next numbers of identity columns."""
     rows: list[Row] = field(default_factory=list)
 
     @classmethod
     def read(cls, given: Mapping[str, Any], number: int) -> Table:
-        """A table of a script; `number` makes the object id of one that has none."""
+        """Return a table of a script; `number` determines the object id if the script has none."""
         schema, name = given["name"].split(".", 1)
         columns = [Column.parse(text) for text in given["columns"]]
         key = list(given.get("key", ()))
@@ -208,8 +208,8 @@ class Table:
         return f"{self.schema}.{self.name}"
 
     def with_numbers(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of a row that is inserted, with those that its identity columns make where they
-        have none."""
+        """Return the values of an inserted row, with the generated values of its identity columns
+        if they are missing."""
         made = dict(values)
         for column in self.columns:
             if column.is_identity and made.get(column.name) is None:
@@ -218,7 +218,7 @@ class Table:
         return made
 
     def add_row(self, given: Any, first: int = 0) -> None:
-        """A row of a script: its values, or `{"values": …, "from": SCN, "until": SCN}`."""
+        """Add a row of a script: its values, or `{"values": …, "from": SCN, "until": SCN}`."""
         if isinstance(given, Mapping):
             first, end = given.get("from", first), given.get("until", UNLIMITED)
             self.rows.append(Row(tuple(given["values"]), first, end))

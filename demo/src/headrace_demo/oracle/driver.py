@@ -1,6 +1,6 @@
-"""What stands for python-oracledb where `driver.module` names this module: the same calls, as far
-as `headrace.connectors.oracle.connection` makes them, on the stand-in of `server`. Errors are those
-of python-oracledb, which makes them of what the server answers."""
+"""Replacement of python-oracledb if `driver.module` names this module: the calls that
+`headrace.connectors.oracle.connection` makes, on the stand-in of `server`. Errors are those of
+python-oracledb, created from the server's answers."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<p
 
 
 class _Var(NamedTuple):
-    """What an output type handler asks for."""
+    """The result of an output type handler."""
 
     kind: Any
     encoding_errors: str | None = None
 
 
 class Cursor:
-    """As python-oracledb's."""
+    """Cursor with python-oracledb's interface."""
 
     def __init__(self, connection: OracleConnection) -> None:
         self._connection = connection
@@ -67,7 +67,7 @@ class Cursor:
         self.outputtypehandler: Callable[[Cursor, Any], Any] | None = None
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> Cursor:
-        """As python-oracledb's."""
+        """Run a statement."""
         answer = self._connection.ask("execute", statement, dict(parameters or {}))
         self.description = None
         if answer is not None:
@@ -75,7 +75,7 @@ class Cursor:
             self.description = [_described(_Column(column)) for column in columns]
             number = self._asked_for(_described(_Column("", DB_TYPE_NUMBER)))
             self._as_texts = number.kind is str
-            # The stand-in knows no types: its texts are all of one.
+            # The stand-in knows no types: its texts are all of one type.
             text = self._asked_for(_described(_Column("", buffer_size=4000, max_size=4000)))
             self._errors = text.encoding_errors or "strict"
         return self
@@ -92,11 +92,12 @@ class Cursor:
         *,
         encoding_errors: str | None = None,
     ) -> _Var:
-        """As python-oracledb's."""
+        """Return the variable of an output type handler."""
         return _Var(typ, encoding_errors)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """As python-oracledb's, which decodes texts strictly where no handler says otherwise."""
+        """Fetch rows; texts are decoded strictly unless a handler says otherwise, as in
+        python-oracledb."""
         convert = _text if self._as_texts else _number
         are_texts = [column[0] == _CUT for column in self.description or ()]
         return [
@@ -105,8 +106,8 @@ class Cursor:
         ]
 
     def fetch_encoded(self, count: int) -> list[tuple[Any, ...]]:
-        """Rows as the server gives them."""
-        if self._number is None:  # the server has given all that there was
+        """Fetch rows in the server's form."""
+        if self._number is None:  # the server has already sent all rows
             return []
         rows: list[tuple[Any, ...]] = self._connection.ask("fetch", self._number, count)
         if len(rows) < count:
@@ -121,22 +122,22 @@ class Cursor:
         return encoded(value).decode(errors=self._errors)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """As python-oracledb's."""
+        """Fetch all remaining rows."""
         rows: list[tuple[Any, ...]] = []
         while part := self.fetchmany(10_000):
             rows += part
         return rows
 
     def close(self) -> None:
-        """As python-oracledb's."""
+        """Close the cursor."""
         if self._number is not None:
             self._connection.ask("close", self._number)
             self._number = None
 
 
 class _Column(NamedTuple):
-    """What the driver's FetchInfo is made of: a column as the server describes it. The stand-in
-    knows the name only; the type is a number where it asks a handler of types."""
+    """The source of the driver's FetchInfo: a column in the server's description. The stand-in only
+    knows the name; the type is a number when it calls a handler of types."""
 
     name: str
     dbtype: DbType = DB_TYPE_VARCHAR
@@ -148,13 +149,13 @@ class _Column(NamedTuple):
 
 
 def _described(column: _Column) -> FetchInfo:
-    """An instance of the driver's own class, which has no public way to be made."""
+    """An instance of the driver's own class, which has no public constructor."""
     make: Callable[[_Column], FetchInfo] = FetchInfo._from_impl
     return make(column)
 
 
 class OracleConnection:
-    """As python-oracledb's Connection."""
+    """Connection with python-oracledb's interface."""
 
     def __init__(self, user: str, password: str, dsn: str) -> None:
         match = _DSN.fullmatch(dsn) or _DESCRIPTOR.fullmatch(dsn)
@@ -180,7 +181,7 @@ class OracleConnection:
         self.thin = True
 
     def cursor(self) -> Cursor:
-        """As python-oracledb's."""
+        """Return a new cursor."""
         return Cursor(self)
 
     def fetch_df_batches(
@@ -192,8 +193,8 @@ class OracleConnection:
         requested_schema: pa.Schema | None = None,
         **_: Any,
     ) -> Iterator[DataFrame]:
-        """As python-oracledb's, with frames of its own class: an empty one where there are no
-        rows."""
+        """Yield the rows in data frames of python-oracledb's own class: an empty one if there are
+        no rows."""
         cursor = self.cursor().execute(statement, parameters)
         assert cursor.description is not None
         names = [column[0] for column in cursor.description]
@@ -204,19 +205,19 @@ class OracleConnection:
         cursor.close()
 
     def commit(self) -> None:
-        """As python-oracledb's."""
+        """Commit the transaction."""
         self.ask("commit")
 
     def rollback(self) -> None:
-        """As python-oracledb's."""
+        """Roll back the transaction."""
         self.ask("rollback")
 
     def close(self) -> None:
-        """As python-oracledb's."""
+        """Close the connection."""
         self._client.close()
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """A call of the session."""
+        """Call a method of the session."""
         try:
             self._client.send((method, arguments, {}))
             succeeded, *answer = self._client.recv()
@@ -229,13 +230,13 @@ class OracleConnection:
 
 
 def connect(*, user: str, password: str, dsn: str, **_: Any) -> OracleConnection:
-    """As python-oracledb's."""
+    """Open a connection."""
     return OracleConnection(user, password, dsn)
 
 
 @cache
 def _detail_class() -> Any:
-    """The class of what python-oracledb's exceptions hold: public is only that they hold it."""
+    """The class of the detail object in python-oracledb's exceptions, which is not public."""
     try:
         ConnectParams().parse_connect_string("(")
     except Error as error:
@@ -244,21 +245,22 @@ def _detail_class() -> Any:
 
 
 def _error(code: int, text: str) -> Exception:
-    """What python-oracledb raises for an answer of the server, or (code 0) by itself."""
+    """The exception that python-oracledb raises for an answer of the server, or (code 0) on its
+    own."""
     detail = _detail_class()(message=text, code=code)
     raised: Exception = detail.exc_type(detail)
     return raised
 
 
 def _number(value: Any) -> Any:
-    """Numbers as the driver gives them: integers, or floats."""
+    """Numbers in the driver's types: integers, or floats."""
     if not isinstance(value, Decimal):
         return value
     return int(value) if value == value.to_integral_value() else float(value)
 
 
 def _text(value: Any) -> Any:
-    """Numbers as an output type handler wants them."""
+    """Numbers as texts, for an output type handler."""
     if isinstance(value, Decimal):
         return format(value, "f")
     return str(value) if isinstance(value, int) else value
@@ -279,7 +281,7 @@ def _frame(
 
 
 def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """A column as the driver makes it: it takes a text's bytes as they are."""
+    """A column as the driver builds it: the bytes of texts are used unchanged."""
     if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
         return pa.array(column, kind)
     if all(one is None or (isinstance(one, str) and one.isascii()) for one in column):
@@ -290,8 +292,8 @@ def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def frame_of(batch: pa.RecordBatch) -> DataFrame:
-    """Rows as python-oracledb gives them, without a copy."""
-    # A reader keeps a batch without rows, which a table leaves out.
+    """Rows as python-oracledb returns them, without a copy."""
+    # A reader keeps a batch without rows, which a table would drop.
     frame = from_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
     assert isinstance(frame, DataFrame)
     return frame

@@ -1,5 +1,5 @@
-"""What the stand-in does of a support bundle's workload: tables of common types, rows of plain
-values, and savepoints. It has no types of users, no XML, and no packages."""
+"""The supported part of a support bundle's workload: tables of common types, rows of plain values,
+and savepoints. User-defined types, XML, and packages are not supported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Texts = Mapping[str, Any]
 
 
 class Kit:
-    """The statements `kit_…` of one session; `xid` gives its transaction."""
+    """The statements `kit_…` of one session; `xid` returns its transaction."""
 
     def __init__(
         self, database: Database, transactions: Transactions, user: str, xid: Callable[[], str]
@@ -29,7 +29,7 @@ class Kit:
         self._user, self._xid = user, xid
 
     def run(self, called: str, slots: Texts, binds: Texts) -> None:
-        """Raises OracleError, also for what the stand-in does not have."""
+        """Run a statement. Raises OracleError, also for unsupported statements."""
         run = getattr(self, f"_{called}", None)
         if run is None:
             raise OracleError(900, f"the stand-in does not have {called}")
@@ -73,7 +73,7 @@ class Kit:
                 raise OracleError(900, f"the stand-in does not compute {text}")
             row[name] = binds[value[1] or value[2]]
             if value[1] and _LOCAL in kinds[name] and _ZONE.fullmatch(row[name]):
-                # Of such a column NLS_TIMESTAMP_FORMAT holds, which has no zone.
+                # NLS_TIMESTAMP_FORMAT, which has no zone, applies to such a column.
                 raise OracleError(
                     1830, "date format picture ends before converting entire input string"
                 )

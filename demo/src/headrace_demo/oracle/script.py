@@ -1,15 +1,14 @@
-"""Scripts of an Oracle database: what its tables are and what its redo has, as V$LOGMNR_CONTENTS
-tells it.
+"""Scripts of an Oracle database: its tables, and its redo in the form of V$LOGMNR_CONTENTS.
 
-A script is JSON: `database`, `tables` and blocks of lines of what happens. Each line is an object
-with one of
+A script is JSON: `database`, `tables` and blocks of lines, each of which is an event. A line is an
+object with one of
 
 - `redo`: a row of V$LOGMNR_CONTENTS, named by its OPERATION; its other members are in `RedoRow`;
-- `switch`: a log switch of a redo thread; `delete_logs` (with `thread`): archived logs are gone;
-  `remove_logs` (with `thread`): their files are, and the views do not know; `open_thread`,
-  `close_thread`: an instance of the cluster comes or goes, the log of one that comes back ends at
-  the SCN at which it went;
-- `scn`: the database's SCN moves; `table`, `drop_table`: a definition; `row`: a row of a table;
+- `switch`: a log switch of a redo thread; `delete_logs` (with `thread`): archived logs are deleted;
+  `remove_logs` (with `thread`): their files are removed, but the views still show them;
+  `open_thread`, `close_thread`: an instance of the cluster starts or stops, the log of one that
+  starts again ends at the SCN at which it stopped;
+- `scn`: the database's SCN advances; `table`, `drop_table`: a definition; `row`: a row of a table;
 - `error` (with `when`, `times`): calls that fail with ORA-… .
 """
 
@@ -23,9 +22,9 @@ from typing import Any
 from headrace_demo.oracle.definitions import UNLIMITED, Table
 
 _NEARLY = 5
-"""Statements before a log is archived, from which on V$LOG says so."""
+"""The last statements before a log is archived, during which V$LOG already shows it as archived."""
 FIRST_SCN = 1_000_000
-"""The SCN at `EPOCH`, one second before the next."""
+"""The SCN at `EPOCH`; the SCN advances by one per second."""
 EPOCH = dt.datetime(2024, 1, 1)  # noqa: DTZ001 (the clock of the database)
 
 OPERATION_CODES = {
@@ -44,7 +43,7 @@ _SPELLINGS = {
 
 
 def time_of(scn: int) -> dt.datetime:
-    """When an SCN was reached, by the clock of the database."""
+    """The time of an SCN on the database's clock."""
     return EPOCH + dt.timedelta(seconds=scn - FIRST_SCN)
 
 
@@ -55,8 +54,8 @@ def scn_of(time: dt.datetime) -> int:
 
 @dataclass(frozen=True)
 class RedoRow:
-    """A row of V$LOGMNR_CONTENTS; members that a script leaves away have these values, or those
-    that `State.apply` gives."""
+    """A row of V$LOGMNR_CONTENTS; members that a script omits have these values, or those from
+    `State.apply`."""
 
     scn: int
     operation: str
@@ -102,7 +101,7 @@ class LogFile:
     is_removed: bool = False
     has_dictionary: bool = False
     archiving: int = 0
-    """Statements until it is archived, once it is switched."""
+    """Statements until it is archived, after it was switched."""
 
     @property
     def is_current(self) -> bool:
@@ -114,7 +113,7 @@ class LogFile:
 
     @property
     def is_nearly_archived(self) -> bool:
-        """Whether V$LOG says so, before V$ARCHIVED_LOG shows it."""
+        """Whether V$LOG shows it as archived, before V$ARCHIVED_LOG does."""
         return self.archiving <= _NEARLY
 
     @property
@@ -133,8 +132,8 @@ class LogFile:
 
 @dataclass
 class Fault:
-    """The next `times` calls that `when` names fail with ORA-`code`, each after `after` calls that
-    do not."""
+    """The next `times` calls with the name `when` fail with ORA-`code`, each after `after` calls
+    that succeed."""
 
     code: int
     when: str
@@ -145,7 +144,7 @@ class Fault:
 
 @dataclass
 class State:
-    """The database of a script as it is after what has happened by now."""
+    """The current database of a script, after the lines applied so far."""
 
     name: str = "ORCLCDB"
     pdb: str = "ORCLPDB1"
@@ -160,12 +159,12 @@ class State:
     log_bytes: int = 209_715_200
     scn: int = FIRST_SCN
     advances: bool = True
-    """Whether the SCN is a larger one at each look, as that of a server is."""
+    """Whether each read advances the SCN, as on a real server."""
     by_arrival: bool = False
-    """Whether LogMiner gives rows as they were written down, not by their SCNs."""
+    """Whether LogMiner returns rows in the order of writing, instead of by SCN."""
     tables: dict[str, Table] = field(default_factory=dict)
     made: int = 0
-    """How many tables there ever were: no two have one object number."""
+    """The number of tables that were ever created: object numbers are unique."""
     logs: list[LogFile] = field(default_factory=list)
     closed_threads: list[int] = field(default_factory=list)
     closed_at: dict[int, int] = field(default_factory=dict)
@@ -175,7 +174,7 @@ class State:
 
     @classmethod
     def read(cls, script: Mapping[str, Any]) -> State:
-        """The database as a script finds it."""
+        """Return the initial database of a script."""
         given = dict(script.get("database", {}))
         threads = given.pop("threads", [1])
         state = cls(**given)
@@ -196,7 +195,7 @@ class State:
         self.tables[given["name"]] = table
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
-        """The lines of a block happen, in their order. Raises ValueError for an unknown line."""
+        """Apply the lines of a block in their order. Raises ValueError for an unknown line."""
         for line in block:
             match line:
                 case {"redo": _}:
@@ -230,14 +229,15 @@ class State:
                     raise ValueError(f"no line of a script: {line}")
 
     def current_log(self, thread: int) -> LogFile:
-        """The log into which a redo thread writes. Raises ValueError if the thread has no log."""
+        """The log that a redo thread currently writes. Raises ValueError if the thread has no
+        log."""
         for log in reversed(self.logs):
             if log.thread == thread and log.is_current:
                 return log
         raise ValueError(f"redo thread {thread} has no log")
 
     def switch(self, thread: int) -> None:
-        """A thread's current log becomes an archived one."""
+        """Turn a thread's current log into an archived one."""
         old = self.current_log(thread)
         self.scn += 1
         old.next = self.scn
@@ -269,7 +269,7 @@ class State:
         given.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
         given.setdefault("container", self.pdb)
         if "sequence" not in given:
-            thread = given.get("thread", 1) or 1  # what is of no thread is in the first one's logs
+            thread = given.get("thread", 1) or 1  # no thread: in the logs of the first
             given["sequence"] = self._log_at(thread, scn).sequence
         for name in ("time", "start_time", "commit_time"):
             if isinstance(given.get(name), str):
@@ -291,7 +291,7 @@ class State:
 
     def fault(self, called: str) -> int | None:
         """The number of the ORA error with which a call fails now; `called` is the name of the call
-        or the statement. None: it does not."""
+        or the statement. None: it succeeds."""
         for fault in self.faults:
             if fault.times and fault.when in called:
                 fault.passed += 1

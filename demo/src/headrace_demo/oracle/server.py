@@ -1,5 +1,5 @@
-"""The stand-in for Oracle: a process of its own on a loopback port, which lives as long as its
-owner, whatever becomes of the processes that read from it."""
+"""The stand-in for Oracle: a separate process on a loopback port, which runs as long as its owner,
+independently of the processes that read from it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DRIVER = "headrace_demo.oracle.driver"
 
 
 class OracleServer(Server):
-    """The stand-in. Users have the password `password`; `load` gives it a database, and changes
+    """The stand-in. Users have the password `password`; `load` defines its database, and changes
     come from `transaction`, or from lines of a script (`apply`).
 
-    Raises HeadraceError `embedded.start` where it does not start.
+    Raises HeadraceError `embedded.start` if it does not start.
     """
 
     user = "C##DBZUSER"
@@ -42,8 +42,8 @@ class OracleServer(Server):
     # -- use ----------------------------------------------------------------------------------
 
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """A call of `Service`, `Transactions` or `Database` by name. Raises RuntimeError for what
-        the stand-in refuses."""
+        """Calls a method of `Service`, `Transactions` or `Database` by name. Raises RuntimeError
+        for calls that the stand-in rejects."""
         with self._lock:
             if self._control is None:
                 self._control = Client((self.host, self.port), authkey=self.password.encode())
@@ -56,22 +56,22 @@ class OracleServer(Server):
         return answer[0]
 
     def load(self, script: Mapping[str, Any]) -> None:
-        """Starts from the beginning with a script's database, tables and `setup`."""
+        """Resets the database to a script's database, tables and `setup`."""
         self.call("load", script)
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
-        """Lines of a script happen (`headrace_demo.oracle.script`)."""
+        """Applies lines of a script (`headrace_demo.oracle.script`)."""
         self.call("apply", list(block))
 
     def ddl(self, text: str, user: str = "APP") -> None:
-        """A DDL statement, see `headrace_demo.oracle.ddl`."""
+        """Runs a DDL statement, see `headrace_demo.oracle.ddl`."""
         self.call("execute_ddl", text, user)
 
     @contextmanager
     def transaction(
         self, user: str = "APP", client: str | None = None, thread: int = 1
     ) -> Iterator[Transaction]:
-        """A transaction, which is committed at the end, and rolled back by an exception."""
+        """A transaction, which is committed at the end, and rolled back after an exception."""
         transaction = Transaction(self, self.call("begin", user, client, thread))
         try:
             yield transaction
@@ -81,11 +81,11 @@ class OracleServer(Server):
         transaction.commit()
 
     def begin(self, user: str = "APP", client: str | None = None, thread: int = 1) -> Transaction:
-        """A transaction that stays open until somebody ends it."""
+        """A transaction that stays open until it is ended explicitly."""
         return Transaction(self, self.call("begin", user, client, thread))
 
     def rows(self, table: str) -> list[dict[str, str | None]]:
-        """A table's committed rows, as kept texts (`headrace_demo.oracle.texts`)."""
+        """A table's committed rows, as stored texts (`headrace_demo.oracle.texts`)."""
         rows: list[dict[str, str | None]] = self.call("rows", table)
         return rows
 
@@ -103,7 +103,7 @@ class OracleServer(Server):
 
     @contextmanager
     def shut(self) -> Iterator[None]:
-        """Sessions break, and nobody is let in, inside of this context."""
+        """Context in which sessions are broken, and no new ones are accepted."""
         self.call("shut")
         try:
             yield
@@ -113,14 +113,14 @@ class OracleServer(Server):
     # -- how it is started --------------------------------------------------------------------
 
     def close(self) -> None:
-        """As Server.close."""
+        """Stops the server like Server.close."""
         if self._control is not None:
             self._control.close()
             self._control = None
         super().close()
 
     def _prepare(self) -> None:
-        """Nothing is kept between two lives."""
+        """Does nothing: no data is kept after the process ends."""
 
     def _command(self) -> list[str]:
         return [sys.executable, "-m", "headrace_demo.oracle.service", str(self.port), STATEMENTS]
@@ -149,37 +149,37 @@ class Transaction:
         self._server = server
 
     def insert(self, table: str, **values: Any) -> str:
-        """A row; its ROWID."""
+        """Insert a row; returns its ROWID."""
         row_id: str = self._server.call("insert", self.xid, table, values)
         return row_id
 
     def insert_all(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows, in one call."""
+        """Insert rows in one call."""
         self._server.call("insert_all", self.xid, table, list(rows))
 
     def update(self, table: str, where: Mapping[str, Any], **values: Any) -> int:
-        """Rows that have the values of `where`; how many."""
+        """Update the rows with the values of `where`; returns their number."""
         count: int = self._server.call("update", self.xid, table, dict(where), values)
         return count
 
     def delete(self, table: str, **where: Any) -> int:
-        """Rows that have these values; how many."""
+        """Delete the rows with these values; returns their number."""
         count: int = self._server.call("delete", self.xid, table, where)
         return count
 
     def savepoint(self, called: str) -> None:
-        """A mark for `rollback_to`."""
+        """Set a savepoint for `rollback_to`."""
         self._server.call("savepoint", self.xid, called)
 
     def rollback_to(self, called: str) -> None:
-        """Undo what was done after a savepoint."""
+        """Undo the changes after a savepoint."""
         self._server.call("rollback_to", self.xid, called)
 
     def commit(self) -> int:
-        """The SCN of the commit."""
+        """Commit; returns the SCN of the commit."""
         scn: int = self._server.call("commit", self.xid)
         return scn
 
     def rollback(self) -> None:
-        """Undo all."""
+        """Undo all changes."""
         self._server.call("rollback", self.xid)

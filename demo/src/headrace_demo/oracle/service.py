@@ -1,6 +1,6 @@
-"""The process of the stand-in: sessions of drivers and calls of tests, each on a connection of its
-own. `python -m headrace_demo.oracle.service PORT STATEMENTS`, where the module STATEMENTS says
-by `recognized` what the connector sends."""
+"""The process of the stand-in: sessions of drivers and calls of tests, each on its own connection.
+Run as `python -m headrace_demo.oracle.service PORT STATEMENTS`; the function `recognized` of the
+module STATEMENTS identifies the connector's statements."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from headrace_demo.oracle.transactions import Transactions
 log = logging.getLogger(__name__)
 
 KEY = "HEADRACE_STAND_IN_KEY"
-"""The variable that has the password of every user."""
+"""The environment variable with the password of every user."""
 VERSION = "19.3.0.0.0"
 
 
 class Service:
-    """What connections ask of the database."""
+    """Handles the connections' requests to the database."""
 
     def __init__(self, database: Database, recognize: Recognize) -> None:
         self._database, self._transactions = database, Transactions(database)
@@ -41,7 +41,7 @@ class Service:
         self.version = VERSION
 
     def serve(self, connection: Connection) -> None:
-        """Answers until the other side goes."""
+        """Answers requests until the connection is closed."""
         try:
             send_at_once(connection)
             kind, user = connection.recv()
@@ -75,7 +75,7 @@ class Service:
             connection.send(answer)
 
     def load(self, script: Mapping[str, Any]) -> None:
-        """A new database, as a script begins it; sessions of the former one break."""
+        """Creates a new database as a script defines it; sessions of the former one break."""
         self.end_sessions()
         self._is_shut = False
         former = self._database
@@ -93,14 +93,14 @@ class Service:
         raise OracleError(900, f"the stand-in has no call {method}")
 
     def ping(self) -> None:
-        """Whether it answers."""
+        """Returns if the process answers."""
 
     def execute_ddl(self, text: str, user: str = "APP") -> None:
         """See `ddl.execute_ddl`."""
         execute_ddl(self._database, self._transactions, text, user)
 
     def forget_redo(self, code: int) -> None:
-        """Rows with this OPERATION_CODE are gone."""
+        """Deletes the rows with this OPERATION_CODE from the redo."""
         with self._database.lock:
             self._database.store.connection.execute(
                 "DELETE FROM REDO WHERE OPERATION_CODE = ?", (code,)
@@ -115,8 +115,8 @@ class Service:
         return self._database.state.scn
 
     def change(self, **named: Any) -> None:
-        """Attributes of the database (`oldest_scn`, `privileges`, `hidden_views` …), of its State
-        (`log_mode`, `supplemental` …), or of its Peculiarities."""
+        """Changes attributes of the database (`oldest_scn`, `privileges`, `hidden_views` …), of its
+        State (`log_mode`, `supplemental` …), or of its Peculiarities."""
         database = self._database
         with database.lock:
             for called, value in named.items():
@@ -128,7 +128,7 @@ class Service:
             database.show()
 
     def change_table(self, full_name: str, **named: Any) -> None:
-        """Attributes of a table's definition: `log_groups`, `key`, `comment` …"""
+        """Changes attributes of a table's definition: `log_groups`, `key`, `comment` …"""
         with self._database.lock:
             for called, value in named.items():
                 setattr(self._database.table(full_name), called, value)
@@ -139,7 +139,7 @@ class Service:
         return [(log.thread, log.sequence) for log in self._database.state.logs]
 
     def object_id(self, full_name: str) -> int:
-        """The number of a table."""
+        """The object number of a table."""
         return self._database.table(full_name).object_id
 
     def columns_of(self, full_name: str) -> list[str]:
@@ -147,8 +147,8 @@ class Service:
         return [column.name for column in self._database.table(full_name).columns]
 
     def committed(self) -> list[tuple[int, str, int, str]]:
-        """Every change that was committed: the SCN of the commit, the table, SCN and operation, in
-        the order of the redo. Transactions that were rolled back in part are not understood."""
+        """Every committed change: the SCN of the commit, the table, SCN and operation, in the order
+        of the redo. Transactions that were rolled back in part are not supported."""
         database = self._database
         with database.lock:
             rows = database.store.connection.execute(
@@ -170,7 +170,7 @@ class Service:
             return int(rows.fetchone()[0])
 
     def logs_before(self, scn: int) -> dict[int, list[int]]:
-        """By thread, the sequence numbers of logs that hold nothing after an SCN."""
+        """The sequence numbers of logs without changes at or after an SCN, by thread."""
         logs = [log for log in self._database.state.logs if log.next <= scn]
         return {
             thread: [log.sequence for log in logs if log.thread == thread]
@@ -178,20 +178,20 @@ class Service:
         }
 
     def counted(self) -> dict[str, int]:
-        """How often each statement of the connector ran, by its name."""
+        """The number of executions of each statement of the connector, by its name."""
         return dict(self._database.statements)
 
     def shut(self) -> None:
-        """Sessions end, and no new ones are taken."""
+        """Ends all sessions, and accepts no new ones."""
         self._is_shut = True
         self.end_sessions()
 
     def open_again(self) -> None:
-        """New sessions are taken."""
+        """Accepts new sessions."""
         self._is_shut = False
 
     def end_sessions(self) -> int:
-        """Connections break; how many."""
+        """Breaks all connections; returns their number."""
         connections = list(self._sessions)
         for connection in connections:
             with suppress(OSError):
@@ -200,7 +200,7 @@ class Service:
 
 
 class _SessionCalls:
-    """What a driver asks of its session. Cursors have numbers."""
+    """Handles a driver's calls of its session. Cursors have numbers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -219,7 +219,7 @@ class _SessionCalls:
         return self._opened, cursor.columns
 
     def fetch(self, number: int, count: int) -> list[tuple[Any, ...]]:
-        """Fewer rows than are asked for are the last ones, and end the cursor."""
+        """Fetches rows. Fewer rows than requested are the last ones, and close the cursor."""
         rows = self._cursors[number].fetch(count)
         if len(rows) < count:
             self.close(number)

@@ -1,4 +1,4 @@
-"""A session on the stand-in: its container, its formats, its LogMiner, its transaction."""
+"""A session on the stand-in, with its container, formats, LogMiner session and transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = "CDB$ROOT"
 Row = tuple[Any, ...]
 Binds = Mapping[str, Any]
 MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows": "SNAPSHOT"}
-"""What a script calls statements whose errors it asks for."""
+"""Names by which a script requests errors of statements."""
 _VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+|PRODUCT_COMPONENT_VERSION)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
 _INSERT = re.compile(r"INSERT INTO (\w+\.\w+) \(([\w, ]+)\) VALUES \((.*)\)")
@@ -30,7 +30,7 @@ _FORMATS = {
     "NLS_TIMESTAMP_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF9",
     "NLS_TIMESTAMP_TZ_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM",
 }
-"""Of a session of headrace's."""
+"""Formats of headrace's sessions."""
 _VALUE = re.compile(r"'([^']*)'|(\d+)")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
@@ -43,26 +43,28 @@ class Statement(Protocol):
 
 
 Recognize = Callable[[str], tuple[Statement, Mapping[str, str]] | None]
-"""Which statement a text is, and what is in its slots; None: the connector sends no such one."""
+"""Identifies a statement by its text; returns it with the values of its slots; None: the connector
+does not send such a statement."""
 
 
 _AHEAD = 10_000
-"""Rows that are read at once: a query that has no more of them lets tables be dropped."""
+"""The number of rows that are read at once: tables can be dropped while a query with fewer rows is
+open."""
 
 
 class Cursor:
-    """Rows of a query. `fetch` gives the next ones, none at the end."""
+    """Rows of a query. `fetch` returns the next rows, an empty list at the end."""
 
     def __init__(
         self, session: Session, columns: Sequence[str], rows: sqlite3.Cursor, called: str
     ) -> None:
-        """`called`: what a script calls fetching whose errors it asks for."""
+        """`called`: the name by which a script requests errors of fetching."""
         self.columns = tuple(columns)
         self._session, self._rows, self._called = session, rows, called
         self._ahead = rows.fetchmany(_AHEAD)
 
     def fetch(self, count: int) -> list[Row]:
-        """Raises OracleError."""
+        """Return the next rows. Raises OracleError."""
         with self._session.database.lock:
             self._session.fail_if_asked(self._called)
             if not self._ahead:
@@ -72,7 +74,8 @@ class Cursor:
 
 
 class Session:
-    """One connection. `allowed` says which statement a text is; None: it is refused."""
+    """A session on one connection. `allowed` identifies the statement of a text; None: it is
+    rejected."""
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class Session:
         self._kit = Kit(database, transactions, user, self._own)
 
     def execute(self, text: str, binds: Binds) -> Cursor | None:
-        """Runs a statement; None: it has no rows. Raises OracleError, which is ORA-00900 for a
+        """Run a statement; None: it has no rows. Raises OracleError, which is ORA-00900 for a
         statement that headrace does not send."""
         one = self._allowed(text)
         if one is None:
@@ -112,23 +115,23 @@ class Session:
             return self._select(text, binds)
 
     def close(self) -> None:
-        """Undo what is not committed; LogMiner's session ends."""
+        """Roll back open changes; LogMiner's session ends."""
         self.rollback()
 
     def commit(self) -> None:
-        """End the transaction."""
+        """Commit the transaction."""
         if self._xid is not None:
             self._transactions.commit(self._xid)
             self._xid = None
 
     def rollback(self) -> None:
-        """Undo the transaction."""
+        """Roll back the transaction."""
         if self._xid is not None:
             self._transactions.rollback(self._xid)
             self._xid = None
 
     def fail_if_asked(self, *called: str) -> None:
-        """Raises OracleError where the script has asked for one."""
+        """Raise OracleError if the script has requested one."""
         for one in filter(None, called):
             code = self.database.state.fault(one)
             if code is not None:
@@ -195,7 +198,7 @@ class Session:
             raise OracleError(1555, "snapshot too old: rollback segment too small")
         if scn < table.last_ddl_scn:
             raise OracleError(1466, "unable to read data - table definition has changed")
-        # What was seen as of an SCN stays so: what is committed from now on is after it.
+        # Queries as of an SCN are repeatable: later commits have a larger SCN.
         database.state.scn = max(database.state.scn, scn + 1)
 
     # -- LogMiner -------------------------------------------------------------------------------
@@ -216,7 +219,7 @@ class Session:
         raise OracleError(1284, f"file {called} cannot be opened")
 
     def _online(self, log: LogFile) -> str | None:
-        """The file of a log that is online still."""
+        """The file of a log that is still online."""
         return log.online_name if redo_views.is_online(self.database.state, log) else None
 
     def _remove_logfile(self, _slots: Binds, binds: Binds) -> None:
@@ -225,7 +228,7 @@ class Session:
         self._mined = None
 
     def _mined_logs(self) -> str:
-        """The session's logs, and a row for each that is missing between them."""
+        """The session's logs, and a row for each missing log between them."""
         rows = [(one.replace("'", "''"), "NULL") for one in self._files]
         rows += [
             (f"Missing log file(s) for thread number {thread}, sequence number(s) {first} to "
@@ -238,7 +241,8 @@ class Session:
         return shown or "SELECT NULL AS FILENAME, NULL AS INFO WHERE 1 = 0"
 
     def _missing(self) -> Iterator[tuple[int, int, int]]:
-        """Threads, and first and last sequences, of logs between those of the session."""
+        """Threads, and first and last sequences, of the missing logs between those of the
+        session."""
         threads: dict[int, list[int]] = {}
         for log in self._files.values():
             threads.setdefault(log.thread, []).append(log.sequence)
@@ -268,7 +272,8 @@ class Session:
         self._commits = "COMMITTED_DATA_ONLY" in slots["options"]
 
     def _check_covered(self, first: int, last: int) -> None:
-        """Every open thread's redo from `first` to `last` is in the session's logs."""
+        """Check that the redo of every open thread from `first` to `last` is in the session's
+        logs."""
         state = self.database.state
         begins: dict[int, int] = {}
         for log in state.logs:
@@ -300,7 +305,7 @@ class Session:
         self._files.clear()
 
     def _build_dictionary(self, _slots: Binds, _binds: Binds) -> None:
-        """The dictionary is written to the first thread's log; it takes no SCNs here."""
+        """Write the dictionary to the first thread's log; it takes no SCNs here."""
         self._check_root()
         self.database.state.current_log(1).has_dictionary = True
 
@@ -345,12 +350,12 @@ class Session:
         self.has_formats = True
 
     def _session_time_zone(self, _slots: Binds, _binds: Binds) -> None:
-        """The stand-in's own times are those of the database."""
+        """Do nothing: the stand-in's own times are those of the database."""
 
     def _ddl_options(self, _slots: Binds, _binds: Binds) -> None:
-        """Texts of tables have no storage clauses here."""
+        """Do nothing: texts of tables have no storage clauses here."""
 
-    # -- what the connector writes --------------------------------------------------------------
+    # -- writes of the connector ----------------------------------------------------------------
 
     def _flush_table_create(self, slots: Binds, _binds: Binds) -> None:
         statement = f"CREATE TABLE {self._flush(slots)} (LAST_SCN NUMBER(19,0))"
@@ -379,7 +384,7 @@ class Session:
         self._transactions.insert(self._own(), table.full_name, row)
 
     def _heartbeat(self, slots: Binds, _binds: Binds) -> None:
-        """An INSERT of texts and numbers."""
+        """Run an INSERT of texts and numbers."""
         match = _INSERT.fullmatch(slots["action"].strip())
         if match is None:
             raise OracleError(900, f"the stand-in cannot run {slots['action']}")
@@ -388,7 +393,7 @@ class Session:
         self._transactions.insert(self._own(), match[1], row)
 
     def _explain_heartbeat(self, slots: Binds, _binds: Binds) -> None:
-        """An INSERT of texts and numbers; the plan is in a table of the session's own."""
+        """Explain an INSERT of texts and numbers; the plan is in a table of the session's own."""
         match = _INSERT.fullmatch(slots["action"].strip())
         if match is None:
             raise OracleError(900, f"the stand-in cannot explain {slots['action']}")
@@ -400,7 +405,7 @@ class Session:
         self._transactions.delete(self._own(), table, where)
 
     def _savepoint(self, _slots: Binds, _binds: Binds) -> None:
-        """Locks are not kept, so there is nothing to mark."""
+        """Do nothing: the stand-in does not hold locks, so there is nothing to mark."""
 
     def _unlock(self, _slots: Binds, _binds: Binds) -> None:
         """See `_savepoint`."""
@@ -427,13 +432,13 @@ _OF_COMMITTED = {
     "COMMIT_TIMESTAMP": "C.TIMESTAMP",
     "SEQUENCE#": "ROW_NUMBER() OVER (PARTITION BY R.XID ORDER BY R.SCN, R.SSN)",
 }
-"""What V$LOGMNR_CONTENTS tells only of committed transactions: where they begin and end, and the
-number of a statement in its transaction."""
+"""Columns that V$LOGMNR_CONTENTS only has for committed transactions: their beginning and end, and
+the number of a statement in its transaction."""
 
 
 def _committed(rows: str) -> str:
-    """Rows of transactions that were committed, in the order of the commits, with START and COMMIT
-    around them; what was rolled back to savepoints is among them, as in other sessions."""
+    """Rows of committed transactions, in the order of the commits, enclosed in START and COMMIT;
+    changes that were rolled back to savepoints are included, as in other sessions."""
     columns = ", ".join(
         f"{_OF_COMMITTED.get(column, f'R.{name(column)}')} AS {name(column)}" for column in CONTENTS
     )

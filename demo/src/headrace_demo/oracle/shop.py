@@ -17,7 +17,7 @@ SCHEMA = "INVENTORY"
 CUSTOMERS, PRODUCTS = f"{SCHEMA}.CUSTOMERS", f"{SCHEMA}.PRODUCTS"
 ORDERS, ITEMS = f"{SCHEMA}.ORDERS", f"{SCHEMA}.ORDER_ITEMS"
 KEYS: Mapping[str, int] = {"CUSTOMERS": 1, "PRODUCTS": 1, "ORDERS": 1, "ORDER_ITEMS": 2}
-"""How many columns at the front are each table's key."""
+"""The number of leading columns that are each table's key."""
 TABLES = (
     {
         "name": CUSTOMERS,
@@ -57,7 +57,7 @@ Row = dict[str, Any]
 
 
 class ShopDemo:
-    """The demo of Oracle, which needs none."""
+    """The demo of Oracle, which needs no Oracle."""
 
     server = "a stand-in for Oracle, which writes the redo that LogMiner tells"
 
@@ -123,21 +123,21 @@ class ShopDatabase:
         return cast("Row", after)
 
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether an event's JSON value says what `rows` gave: times are microseconds."""
+        """Whether an event's JSON value equals the value from `rows`: times are microseconds."""
         if isinstance(stored, datetime) and isinstance(event, int):
             return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=event) == stored
         return event == stored
 
 
 class Visits:
-    """What customers do, each in a transaction: they order, change their minds and move."""
+    """Actions of customers, each in a transaction: they order, change their minds and move."""
 
     def __init__(self, server: OracleServer) -> None:
         self._server = server
         self._chance = random.Random()  # noqa: S311 - sample data
 
     def place_order(self) -> None:
-        """One transaction over three tables."""
+        """Insert an order with its items and reduce the stock: a transaction over three tables."""
         order = 1 + max((int(row["ID"] or 0) for row in self._server.rows(ORDERS)), default=0)
         products = {row["ID"]: row for row in self._server.rows(PRODUCTS)}
         now = datetime.now(UTC).replace(tzinfo=None)
@@ -154,20 +154,20 @@ class Visits:
                 transaction.update(PRODUCTS, {"ID": key}, STOCK=left)
 
     def ship(self) -> None:
-        """The oldest new order leaves."""
+        """Ship the oldest new order."""
         if new := self._new_orders():
             with self._server.transaction(user=SCHEMA) as transaction:
                 transaction.update(ORDERS, {"ID": new[0]}, STATUS="shipped")
 
     def cancel(self) -> None:
-        """The newest new order goes, with its items."""
+        """Delete the newest new order with its items."""
         if new := self._new_orders():
             with self._server.transaction(user=SCHEMA) as transaction:
                 transaction.delete(ITEMS, ORDER_ID=new[-1])
                 transaction.delete(ORDERS, ID=new[-1])
 
     def reprice(self) -> None:
-        """A product gets another price."""
+        """Change the price of a product."""
         product = self._chance.choice(self._server.rows(PRODUCTS))
         factor = Decimal(self._chance.randint(95, 106)) / 100
         price = (Decimal(str(product["PRICE"])) * factor).quantize(Decimal("0.01"))
@@ -175,13 +175,13 @@ class Visits:
             transaction.update(PRODUCTS, {"ID": product["ID"]}, PRICE=price)
 
     def change_key(self) -> None:
-        """A customer gets a new number: delete, tombstone and create in the stream."""
+        """Give a customer a new number: delete, tombstone and create in the stream."""
         numbers = sorted(int(row["ID"] or 0) for row in self._server.rows(CUSTOMERS))
         with self._server.transaction(user=SCHEMA) as transaction:
             transaction.update(CUSTOMERS, {"ID": numbers[0]}, ID=numbers[-1] + 1)
 
     def restock(self) -> None:
-        """What is nearly gone comes again."""
+        """Increase the stock of products with a low stock."""
         with self._server.transaction(user=SCHEMA) as transaction:
             for row in self._server.rows(PRODUCTS):
                 stock = int(row["STOCK"] or 0)
@@ -189,7 +189,7 @@ class Visits:
                     transaction.update(PRODUCTS, {"ID": row["ID"]}, STOCK=stock + 25)
 
     def promote(self) -> None:
-        """A customer becomes important, or no longer is."""
+        """Change whether a customer is a VIP."""
         number = self._customer()
         (row,) = (one for one in self._server.rows(CUSTOMERS) if one["ID"] == str(number))
         with self._server.transaction(user=SCHEMA) as transaction:
@@ -204,7 +204,7 @@ class Visits:
 
 
 def _plain(name: str, text: str | None) -> object:
-    """A kept text as an event's JSON says it; prices have two digits after the point."""
+    """The JSON value of a stored text; prices have two digits after the point."""
     if name == "PRICE":
         return f"{Decimal(str(text)):.2f}"
     if name == "PLACED_AT":

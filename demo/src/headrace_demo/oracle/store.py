@@ -1,5 +1,5 @@
-"""The data of the stand-in in SQLite, which really runs Oracle's SELECTs: names with `#` are
-quoted, functions are there, `AS OF SCN` reads versions of rows."""
+"""The data of the stand-in in SQLite, which runs Oracle's SELECTs: names with `#` are quoted,
+Oracle's functions are provided, `AS OF SCN` reads versions of rows."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _CALLS = {"SYSDATE": "SYSDATE()", "SYSTIMESTAMP": "SYSTIMESTAMP()", "DBMS_METADA
 
 
 def _type_of(column: Column) -> str:
-    """The declaration of a column in SQLite: what Python makes of it is by its first word."""
+    """The declaration of a column in SQLite; its first word determines the Python type."""
     name = kind(column)
     if name in ("NUMBER", "FLOAT", "BINARY_FLOAT", "BINARY_DOUBLE"):
         return f"{'FLOAT' if name.startswith('BINARY') else 'NUMBER'}_TEXT COLLATE ORANUMBER"
@@ -111,7 +111,7 @@ def _type_of(column: Column) -> str:
 
 
 class ObjectValue:
-    """A value of an object type, which is no text, number or bytes: the driver has DbObject."""
+    """A value of an object type, which is not a text, number or bytes: the driver has DbObject."""
 
 
 def _date(text: bytes) -> dt.datetime:
@@ -119,7 +119,7 @@ def _date(text: bytes) -> dt.datetime:
 
 
 def _timestamp(text: bytes) -> dt.datetime:
-    """The driver's values have microseconds, and no zones."""
+    """The driver's values have microseconds, but no zones."""
     return dt.datetime.fromisoformat(text.decode()[:26])
 
 
@@ -132,12 +132,12 @@ sqlite3.register_converter("RAW_TEXT", lambda text: bytes.fromhex(text.decode())
 
 
 def name(*names: str) -> str:
-    """A name in SQLite; a table's has its schema in it."""
+    """A quoted name in SQLite; that of a table includes its schema."""
     return '"' + ".".join(names).replace('"', '""') + '"'
 
 
 class Store:
-    """SQLite in a file that nobody else has. `functions` are Oracle's, by name."""
+    """SQLite in a private file. `functions` are Oracle's, by name."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., Any]]) -> None:
         self.connection = sqlite3.connect(
@@ -159,7 +159,7 @@ class Store:
         self.connection.execute("CREATE INDEX REDO_SCN ON REDO (SCN)")
 
     def fill(self, view: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The rows of a view are these."""
+        """Replace the rows of a view."""
         self.connection.execute(f"DELETE FROM {name(view)}")
         values = ", ".join("?" * (VIEWS[view].count(",") + 1))
         self.connection.executemany(f"INSERT INTO {name(view)} VALUES ({values})", rows)
@@ -172,7 +172,7 @@ class Store:
     # -- rows of tables -------------------------------------------------------------------------
 
     def create(self, table: str, columns: Sequence[Column], key: Sequence[str] = ()) -> None:
-        """An empty table; rows are found by their `key`."""
+        """Create an empty table; rows are found by their `key`."""
         self.drop(table)
         described = "".join(f", {self.declaration(one)}" for one in columns)
         quoted = name(table)
@@ -192,18 +192,18 @@ class Store:
 
     @staticmethod
     def declaration(column: Column) -> str:
-        """A column as SQLite declares it."""
+        """A column's declaration in SQLite."""
         return f"{name(column.name)} {_type_of(column)}"
 
     def drop(self, table: str) -> None:
-        """Forget a table."""
+        """Drop a table."""
         self.connection.execute(f"DROP TABLE IF EXISTS {name(table)}")
 
     def rewritten(
         self, text: str, tables: Mapping[str, Sequence[Column]], views: Mapping[str, str]
     ) -> str:
-        """A SELECT as SQLite runs it. `tables` are the columns of each table (SCHEMA.TABLE),
-        `views` subqueries that stand for some views."""
+        """A SELECT in SQLite's syntax. `tables` are the columns of each table (SCHEMA.TABLE),
+        `views` are subqueries that replace some views."""
 
         def rows_of(match: re.Match[str]) -> str:
             schema, table, scn = match[1].replace('""', '"'), match[2].replace('""', '"'), match[3]
@@ -263,8 +263,8 @@ def _unistr(text: str | None) -> str | None:
 
 
 def _to_char(value: Any, pattern: str = "YYYY") -> str | None:
-    """Times are kept as texts in the session's formats, with a minus before years before Christ; a
-    pattern cuts the fraction and the zone. Years have a sign, or a blank, in SYYYY alone."""
+    """Convert times, which are stored as texts in the session's formats, with a minus before years
+    BC; a pattern cuts the fraction and the zone. Only in SYYYY years have a sign, or a blank."""
     if value is None:
         return None
     text = str(value)

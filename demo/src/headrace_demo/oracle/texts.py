@@ -1,7 +1,7 @@
-"""Values of columns as the stand-in keeps them, and as LogMiner writes them in SQL_REDO.
+"""Values of columns in the stand-in's stored form, and as LogMiner writes them in SQL_REDO.
 
-A value is kept as text: numbers without exponents, times with nine digits after the point (in
-SQL_REDO: of their column's precision), bytes as upper-case hexadecimal digits.
+A value is stored as text: numbers without exponents, times with nine digits after the point (in
+SQL_REDO: with their column's precision), bytes as upper-case hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MONTHS = re.compile(r"([+-]?)(\d+)-(\d+)")
 _LEADING_ZERO = re.compile(r"(?<![\d.])0(?=\.)")
 _PAST_ASCII = re.compile(r"[^ -~]|\\")
 MOST_BYTES = 4000
-"""Of SQL_REDO in one row."""
+"""The most bytes of SQL_REDO in one row."""
 
 
 _LONE = re.compile("[\uf780-\uf7ff]")
@@ -35,8 +35,8 @@ _FIRST_LONE = 0xF700
 
 
 def with_lone_bytes(raw: bytes) -> str:
-    """A text with bytes that are no part of a character, as the stand-in keeps it: a character of
-    private use stands for each."""
+    """The stored form of a text with bytes that are not part of a character: a private-use
+    character represents each of them."""
     text = raw.decode(errors="surrogateescape")
     return "".join(
         chr(_FIRST_LONE + (ord(one) & 0xFF)) if 0xDC80 <= ord(one) <= 0xDCFF else one
@@ -45,7 +45,7 @@ def with_lone_bytes(raw: bytes) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a kept text as a server has them."""
+    """The bytes of a stored text on a server."""
     if text.isascii() or not _LONE.search(text):
         return text.encode()
     lone = _LONE.sub(lambda one: chr(0xDC00 + (ord(one[0]) & 0xFF)), text)
@@ -58,12 +58,12 @@ def kind(column: Column) -> str:
 
 
 def is_lob(column: Column) -> bool:
-    """Whether its values are in rows of their own."""
+    """Whether its values are in separate redo rows."""
     return column.type in _LOBS or column.type in ("XMLTYPE", "JSON")
 
 
 def stored(column: Column, value: Any) -> str | None:
-    """A value as it is kept; None and the empty text are NULL. Raises ValueError."""
+    """The stored form of a value; None and the empty text are NULL. Raises ValueError."""
     if value is None or value == "":
         return None
     name = kind(column)
@@ -91,7 +91,7 @@ def plain(number: Decimal) -> str:
 
 
 def literal(column: Column, text: str | None) -> str:
-    """A kept value as SQL_REDO has it, with the formats of `sql.SESSION_FORMATS`."""
+    """A stored value as SQL_REDO shows it, with the formats of `sql.SESSION_FORMATS`."""
     if text is None:
         return "NULL"
     name = kind(column)
@@ -116,20 +116,20 @@ def literal(column: Column, text: str | None) -> str:
 
 
 def empty_lob(column: Column) -> str:
-    """What an INSERT has in place of a large object."""
+    """The text for a large object in an INSERT."""
     return _LOBS.get(column.type, "NULL")
 
 
 def pieces(
     statement: str, most_bytes: int = MOST_BYTES, *, cuts_characters: bool = False
 ) -> list[str | bytes]:
-    """A statement cut into what rows of V$LOGMNR_CONTENTS hold (CSF); bytes where it is cut inside
-    of a character, or has bytes that are no part of one."""
+    """A statement cut into the parts that rows of V$LOGMNR_CONTENTS hold (CSF); bytes if it is cut
+    inside a character, or has bytes that are not part of one."""
     rest = encoded(statement)
     parts: list[str | bytes] = []
     while len(rest) > most_bytes:
         end = most_bytes
-        while rest[end] & 0xC0 == 0x80 and not cuts_characters:  # inside of a character
+        while rest[end] & 0xC0 == 0x80 and not cuts_characters:  # inside a character
             end -= 1
         parts.append(_part(rest[:end]))
         rest = rest[end:]

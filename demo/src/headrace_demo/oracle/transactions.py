@@ -1,6 +1,6 @@
-"""Transactions of the stand-in: what they change, and the redo that they write.
+"""Transactions of the stand-in: their changes, and the redo that they write.
 
-Rows are seen by others once they are committed. A statement's conditions are values of columns.
+Rows are visible to others after the commit. A statement's conditions are values of columns.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _BLANK = "AAAAAAAAAAAAAAAAAA"
 
 @dataclass(frozen=True)
 class _Change:
-    """What a rollback takes back: the versions of a row that it ended and made (numbers of the
-    store, None: none), the statement that undoes it (None: only large objects were written), and
-    how many large objects were written, each of which is taken back by an update of its row."""
+    """A change that a rollback undoes: the versions of a row that it ended and created (numbers of
+    the store, None: no version), the statement that undoes it (None: only large objects were
+    written), and the number of large objects written, each of which is undone by an update of its
+    row."""
 
     table: Table
     row_id: str
@@ -56,7 +57,7 @@ class Transactions:
     def begin(
         self, user: str = "APP", client: str | None = None, thread: int = 1, xid: str | None = None
     ) -> str:
-        """A new transaction, whose first change writes START."""
+        """Begin a transaction, whose first change writes START."""
         with self._database.lock:
             self._begun += 1
             if xid is None:
@@ -66,7 +67,7 @@ class Transactions:
             return xid
 
     def insert(self, xid: str, full_name: str, values: Values) -> str:
-        """A row; columns that are not named are NULL. Its ROWID."""
+        """Insert a row; columns that are not named are NULL. Returns its ROWID."""
         with self._database.lock:
             table = self._database.table(full_name)
             row = _row(table, table.with_numbers(values))
@@ -80,14 +81,14 @@ class Transactions:
             return row_id
 
     def insert_all(self, xid: str, full_name: str, rows: Iterable[Values]) -> None:
-        """Several rows, written at once to the store's file."""
+        """Insert several rows, which are written at once to the store's file."""
         with self._database.lock, self._database.store.connection as connection:
             connection.execute("BEGIN")
             for values in rows:
                 self.insert(xid, full_name, values)
 
     def update(self, xid: str, full_name: str, where: Values, values: Values) -> int:
-        """Rows that have the values of `where` get those of `values`; how many."""
+        """Give the rows with the values of `where` those of `values`; returns their number."""
         with self._database.lock:
             table = self._database.table(full_name)
             matching = self._matching(xid, table, where)
@@ -112,7 +113,7 @@ class Transactions:
             return len(matching)
 
     def delete(self, xid: str, full_name: str, where: Values) -> int:
-        """Rows that have these values are gone; how many."""
+        """Delete the rows with these values; returns their number."""
         with self._database.lock:
             table = self._database.table(full_name)
             matching = self._matching(xid, table, where)
@@ -125,17 +126,17 @@ class Transactions:
             return len(matching)
 
     def savepoint(self, xid: str, called: str) -> None:
-        """A mark to which the transaction can be rolled back."""
+        """Set a savepoint to which the transaction can be rolled back."""
         transaction = self._open[xid]
         transaction.savepoints[called] = len(transaction.changes)
 
     def rollback_to(self, xid: str, called: str) -> None:
-        """Undo what was done after a savepoint."""
+        """Undo the changes after a savepoint."""
         with self._database.lock:
             self._undo(self._open[xid], self._open[xid].savepoints[called])
 
     def commit_together(self, xids: Iterable[str]) -> list[int]:
-        """Transactions are committed at one SCN; what `commit` returns of each."""
+        """Commit transactions at one SCN; returns the result of `commit` for each."""
         with self._database.lock:
             scns: list[int] = []
             for xid in xids:
@@ -143,8 +144,8 @@ class Transactions:
             return scns
 
     def commit(self, xid: str, scn: int | None = None) -> int:
-        """What was done is seen from the SCN that is returned; 0: nothing was done. It is that of
-        another commit where one is given."""
+        """Commit; the changes are visible from the returned SCN on; 0: there were no changes. If
+        `scn` is given, the SCN is that of another commit."""
         with self._database.lock:
             transaction = self._open.pop(xid)
             if not transaction.begun:
@@ -156,7 +157,7 @@ class Transactions:
             return scn
 
     def rollback(self, xid: str) -> None:
-        """Undo all that was done."""
+        """Undo all changes."""
         with self._database.lock:
             transaction = self._open.pop(xid, None)
             if transaction is None or not transaction.begun:
@@ -166,7 +167,7 @@ class Transactions:
             self._show_open()
 
     def rows(self, full_name: str, xid: str | None = None) -> list[dict[str, Any]]:
-        """The rows of a table as they are committed, or as a transaction sees them; kept texts."""
+        """The committed rows of a table, or the rows that a transaction sees; stored texts."""
         with self._database.lock:
             table = self._database.table(full_name)
             return [row for _, _, row in self._matching(xid or "", table, {})]
@@ -199,7 +200,7 @@ class Transactions:
         scn: int | None = None,
         **more: Any,
     ) -> int:
-        """Rows of one change; its SCN, which is a new one unless it is given."""
+        """Write the rows of one change; returns its SCN, which is a new one unless it is given."""
         own = self._database.peculiarities
         if scn is None:
             ends = operation in ("COMMIT", "ROLLBACK")
@@ -224,7 +225,7 @@ class Transactions:
         return scn
 
     def _write_lobs(self, xid: str, table: Table, row_id: str, new: Values, old: Values) -> int:
-        """Writes the large objects that changed; how many."""
+        """Write the large objects that changed; returns their number."""
         count = 0
         for column in table.columns:
             text = new[column.name]
@@ -244,7 +245,7 @@ class Transactions:
             size, offset = 1000, 0
             for start in range(0, len(text), size):
                 part = text[start : start + size]
-                # Of texts DBMS_LOB counts the units of UTF-16.
+                # For texts DBMS_LOB counts UTF-16 units.
                 length = len(part if is_binary else part.encode("utf-16-le")) // 2
                 value = f"HEXTORAW('{part.lower()}')" if is_binary else _quoted(part)
                 self._write(
@@ -314,7 +315,7 @@ class Transactions:
     def _matching(
         self, xid: str, table: Table, where: Values
     ) -> list[tuple[int, str, dict[str, str | None]]]:
-        """Numbers, ROWIDs and values of the rows that a transaction sees."""
+        """Numbers, ROWIDs and values of matching rows that a transaction sees."""
         conditions, values = [], []
         columns = {one.name: one for one in table.columns}
         for column, value in where.items():
@@ -378,7 +379,7 @@ def _path(table: Table) -> str:
 
 
 def _insert(table: Table, row: Values) -> str:
-    """Large objects are written by rows of their own."""
+    """The INSERT of a row; large objects are written in separate redo rows."""
     columns = ",".join(name(one.name) for one in table.columns)
     values = ",".join(
         empty_lob(one) if is_lob(one) and row[one.name] is not None else literal(one, row[one.name])
@@ -388,14 +389,15 @@ def _insert(table: Table, row: Values) -> str:
 
 
 def _update(table: Table, old: Values, new: Values, where: str | None = None) -> str:
-    """A large object is in it where it becomes NULL; others have rows of their own."""
+    """The UPDATE of a row. A large object is included if it becomes NULL; others have separate redo
+    rows."""
     changed = [
         one
         for one in table.columns
         if new[one.name] != old[one.name] and (not is_lob(one) or new[one.name] is None)
     ]
-    # An UPDATE that changes nothing is logged with the columns that it named; the first stands
-    # for them.
+    # An UPDATE that changes nothing is logged with the columns that it named; the first column
+    # represents them.
     changed = changed or [one for one in table.columns if not is_lob(one)][:1]
     values = ", ".join(f"{name(one.name)} = {literal(one, new[one.name])}" for one in changed)
     condition = where or _where(table, old, [one.name for one in changed])
@@ -403,8 +405,9 @@ def _update(table: Table, old: Values, new: Values, where: str | None = None) ->
 
 
 def _where(table: Table, row: Values, changed: Sequence[str] | None = None) -> str:
-    """Redo has all of a row that is deleted. Of one that was changed it has the columns `changed`,
-    and others by supplemental logging; the ROWID is left out (NO_ROWID_IN_STMT)."""
+    """The condition that identifies a row. Redo contains all columns of a deleted row. Of a changed
+    row it contains the columns `changed`, and others by supplemental logging; the ROWID is omitted
+    (NO_ROWID_IN_STMT)."""
     logged: Sequence[Column] = [one for one in table.columns if not is_lob(one)]
     if changed is not None and "ALL COLUMN LOGGING" not in table.log_groups:
         key = table.key if "PRIMARY KEY LOGGING" in table.log_groups else ()

@@ -1,1 +1,1 @@
-"""Views on redo, with the peculiarities of servers."""
+"""Views on redo, with the peculiarities of real servers."""

@@ -1,5 +1,5 @@
-"""What servers show and a database that was just made does not: unwritten groups, copies of logs,
-logs that are archived late, SCNs that several changes have. A seed draws a set of them."""
+"""Properties of real servers that a new database does not have: unwritten groups, copies of logs,
+logs that are archived late, SCNs shared by several changes. A seed selects a set of them."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ from headrace_demo.peculiarities import coin_of, shown
 
 @dataclass(frozen=True)
 class Peculiarities:
-    """Those of a database; by default it has none. What differs from log to log or from row to
-    row is drawn by `seed`, so it is the same whenever it is looked at."""
+    """The peculiarities of a database; by default it has none. Values that differ between logs or
+    rows depend on `seed`, so they are the same each time they are read."""
 
     seed: int = 0
     largest_step: int = 1
-    """Each look moves the SCN on by 1 to so many, where it advances at all."""
+    """The most by which a read advances the SCN; the least is 1, if it advances at all."""
     unused_groups: int = 0
     """Groups of V$LOG that were never written: FIRST_CHANGE# is 0."""
     unknown_starts: int = 0
-    """How many open transactions V$TRANSACTION shows with START_SCN 0."""
+    """The number of open transactions that V$TRANSACTION shows with START_SCN 0."""
     archiving: int = 0
-    """Statements of sessions until a log that was switched is archived, at most; it is ACTIVE."""
+    """The most statements of sessions until a switched log is archived; until then it is ACTIVE."""
     idle_destinations: int = 0
-    """Rows of V$ARCHIVE_DEST_STATUS of destinations that nobody set."""
+    """The number of rows of V$ARCHIVE_DEST_STATUS for destinations that are not configured."""
     second_destination: str = ""
-    """TYPE of a destination that has a copy of each archived log: LOCAL, or that of a standby."""
+    """TYPE of a destination with a copy of each archived log: LOCAL, or that of a standby."""
     lost_copies: float = 0.0
-    """The share of copies at the second destination whose files are gone, and STATUS is 'A'."""
+    """The share of copies at the second destination whose files are missing although STATUS is
+    'A'."""
     restored: float = 0.0
     """The share of archived logs that were deleted and restored: DEST_ID is 0."""
     nameless: float = 0.0
-    """The share of archived logs that have another row, whose NAME is null."""
+    """The share of archived logs that have an additional row, whose NAME is null."""
     knows_last_redo: bool = True
-    """Whether LAST_REDO_CHANGE# of V$THREAD is known; it is null otherwise."""
+    """Whether LAST_REDO_CHANGE# of V$THREAD is known; otherwise it is null."""
     most_bytes: int = MOST_BYTES
-    """Of SQL_REDO in one row."""
+    """The most bytes of SQL_REDO in one row."""
     cuts_characters: bool = False
-    """Whether SQL_REDO is cut wherever these bytes end, inside of a character, too."""
+    """Whether SQL_REDO is cut exactly at this number of bytes, even inside a character."""
     shared_scns: float = 0.0
     """The share of changes that have the SCN of the redo before them."""
     has_invalid_members: bool = False
-    """Whether each group of logs has a member, too, that cannot be opened; its name comes first."""
+    """Whether each group of logs has an additional member that cannot be opened, and comes
+    first."""
     lateness: int = 0
-    """LogMiner gives the rows of a transaction up to so many SCNs late. A database of which it is
-    true leaves as many SCNs out before DDL, which no other transaction crosses."""
+    """The most SCNs by which LogMiner returns the rows of a transaction late. Such a database skips
+    as many SCNs before DDL, so that no other transaction crosses it."""
 
     @classmethod
     def drawn(cls, seed: int) -> Peculiarities:
-        """Each is there or not, by the seed."""
+        """Return the peculiarities that a seed selects."""
         chance = random.Random(seed)  # noqa: S311 - draws of a seed
         maybe = coin_of(chance)
 
@@ -75,17 +77,18 @@ class Peculiarities:
 
     @property
     def harmless(self) -> Peculiarities:
-        """Those of them that change neither the SCNs of a script nor what its events say."""
+        """The peculiarities that change neither the SCNs of a script nor the contents of its
+        events."""
         return Peculiarities(
             **{name: getattr(self, name) for name in _HARMLESS},
         )
 
     def of(self, *what: object) -> random.Random:
-        """The draws about one thing, which are the same each time."""
+        """Return a random generator for a subject, which is the same each time."""
         return random.Random(f"{self.seed} {what}")  # noqa: S311 - draws of a seed
 
     def __str__(self) -> str:
-        """Those that are there."""
+        """Return the peculiarities of this database."""
         return shown(self)
 
 

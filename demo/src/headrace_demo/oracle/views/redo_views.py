@@ -12,10 +12,10 @@ from headrace_demo.oracle.script import LogFile, State, time_of
 from headrace_demo.oracle.views.peculiarities import Peculiarities
 
 GROUPS = 3
-"""Online logs of a thread."""
+"""The number of online logs of a thread."""
 _DESTINATION = "LOG_ARCHIVE_DEST_"
 _NO_END = 18446744073709551615
-"""NEXT_CHANGE# of a log that is written."""
+"""NEXT_CHANGE# of a log that is being written."""
 _FIRST_LIFE = (1, "2024-01-01 00:00:00")
 """RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
 _AVAILABLE, _DELETED, _EXPIRED = "A", "D", "X"
@@ -32,7 +32,7 @@ class Copy(NamedTuple):
 
 
 def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
-    """The archived copies of a log, as the view has them."""
+    """The archived copies of a log, as V$ARCHIVED_LOG shows them."""
     drawn = peculiarities.of("copies", log.thread, log.sequence)
     is_restored = drawn.random() < peculiarities.restored
     is_nameless = drawn.random() < peculiarities.nameless
@@ -57,7 +57,7 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
 
 
 def destinations(peculiarities: Peculiarities, status: str) -> Iterator[Row]:
-    """Rows of V$ARCHIVE_DEST_STATUS; `status` is that of the first one."""
+    """Rows of V$ARCHIVE_DEST_STATUS; `status` is that of the first destination."""
     kinds = ["LOCAL", *filter(None, [peculiarities.second_destination])]
     for number, kind in enumerate(kinds, 1):
         yield number, f"{_DESTINATION}{number}", status if number == 1 else "VALID", kind
@@ -66,7 +66,7 @@ def destinations(peculiarities: Peculiarities, status: str) -> Iterator[Row]:
 
 
 def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tuple[list[Row], ...]:
-    """Rows of V$LOG and V$LOGFILE. `archives`: whether logs are archived once they are switched."""
+    """Rows of V$LOG and V$LOGFILE. `archives`: whether switched logs are archived."""
     groups: list[Row] = []
     members: list[Row] = []
     for log in state.logs:
@@ -74,7 +74,8 @@ def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tup
             continue
         is_archived = archives and log.is_archived
         status = "CURRENT" if log.is_current else "INACTIVE" if is_archived else "ACTIVE"
-        # Of a log that is being archived the one view may say so before the other shows the copy.
+        # While a log is archived, V$LOG may show it as archived before V$ARCHIVED_LOG shows the
+        # copy.
         is_told = is_archived or (archives and log.is_nearly_archived)
         end = _NO_END if log.is_current else log.next
         groups.append(
@@ -92,12 +93,13 @@ def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tup
 
 
 def is_online(state: State, log: LogFile) -> bool:
-    """Whether a log is in its group still."""
+    """Whether a log is still in its group."""
     return log.sequence > state.current_log(log.thread).sequence - GROUPS
 
 
 def archived(state: State, peculiarities: Peculiarities, resetlogs: Sequence[Any]) -> Iterator[Row]:
-    """Rows of V$ARCHIVED_LOG; `resetlogs` is where the present life of the database began."""
+    """Rows of V$ARCHIVED_LOG; `resetlogs` is the beginning of the database's current
+    incarnation."""
     for log in state.logs:
         if log.is_current or not log.is_archived:
             continue
@@ -114,7 +116,7 @@ def archived(state: State, peculiarities: Peculiarities, resetlogs: Sequence[Any
 def thread(
     state: State, log: LogFile, peculiarities: Peculiarities, otherwise: Mapping[str, Any]
 ) -> Row:
-    """The row of V$THREAD of a current log's thread, but for what is `otherwise`."""
+    """The row of V$THREAD of a current log's thread, with the values of `otherwise` replaced."""
     is_open = log.thread not in state.closed_threads
     first = next(one for one in state.logs if one.thread == log.thread)
     last = state.scn if is_open else log.first
