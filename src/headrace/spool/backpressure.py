@@ -1,4 +1,4 @@
-"""A writer that waits for room in its spool, and says so when that takes long."""
+"""Backpressure of the spool: its writer waits for room and logs a warning if that takes long."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from headrace.spool.spool import Spool
 log = logging.getLogger(__name__)
 
 WARNING_SECONDS = 10.0
-"""How long the writer waits for room before it says so."""
+"""Seconds without room after which the writer logs a warning."""
 REPEAT_SECONDS = 60.0
-"""How long it says nothing more after that."""
+"""Least seconds between two warnings."""
 
 
 class Backpressure:
-    """Whether the writer of `spool` waits for room; only the writer changes it."""
+    """Reports whether the writer of `spool` waits for room; only the writer changes it."""
 
     def __init__(self, spool: Spool) -> None:
         self.blocked = False
@@ -24,7 +24,7 @@ class Backpressure:
         self._warns_at = self._silent_until = 0.0
 
     def waits(self, size: int) -> bool:
-        """Whether there is no room for `size` bytes; to be asked until there is."""
+        """Whether there is no room for `size` bytes; the writer calls it until there is."""
         now = time.monotonic()
         if self._spool.has_room(size):
             self.blocked = False

@@ -1,4 +1,4 @@
-"""Planned rows on their way to tasks: a file of rows beside the segments, or bytes in the slice."""
+"""Planned rows for tasks: in the file of a plan, with the segments, or as bytes in the slice."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
 
@@ -31,7 +31,7 @@ _IMAGE, _IMAGE_SIZE = offset_in_transaction("image"), offset_in_transaction("siz
 
 @dataclass(frozen=True)
 class SegmentPart:
-    """A segment as a task opens it: path, token, and its virtual addresses [start, end)."""
+    """A segment for tasks to open: path, token, and its virtual addresses [start, end)."""
 
     path: str
     token: bytes
@@ -41,7 +41,7 @@ class SegmentPart:
 
 @dataclass(frozen=True)
 class InMemory:
-    """Rows and transactions in a plan (see plan.py), images in the source's segments."""
+    """Rows and transactions in a plan's segment (see plan.py), images in the source's segments."""
 
     path: str
     token: bytes
@@ -51,7 +51,8 @@ class InMemory:
     counted: bool = False
 
     def load(self, first: int, last: int) -> RowTable:
-        """Rows [first, last) with real addresses. Raises HeadraceError("spool.segment_gone")."""
+        """Return rows [first, last) with real addresses. Raises
+        HeadraceError("spool.segment_gone")."""
         planned = MappedSegment(self.path, self.token, 0)
         size = ROW.itemsize
         planned_rows = np.frombuffer(planned.map, np.uint8, (last - first) * size, first * size)
@@ -86,7 +87,7 @@ class Inline:
     orders: bytes | None = None
 
     def load(self) -> RowTable:
-        """The rows with real addresses."""
+        """Return the rows with real addresses."""
         rows = np.frombuffer(self.rows, ROW).copy()
         images = np.frombuffer(self.images + bytes(PADDING), np.uint8)
         transactions = np.frombuffer(self.transactions, TRANSACTION).copy()
@@ -96,13 +97,13 @@ class Inline:
 
 
 def relocate(rows: np.ndarray, transactions: np.ndarray, start: int, end: int, delta: int) -> None:
-    """Add `delta` to every address in [start, end); in place."""
+    """Add `delta` to every address in [start, end), in place."""
     _relocate(rows, transactions, np.array([(start, end, delta, 0)], np.int64))
 
 
 def _relocate(rows: np.ndarray, transactions: np.ndarray, moves: np.ndarray) -> None:
-    """Add their delta to the addresses that are in one of the `moves`: int64 of first address, end
-    and delta; their fourth number becomes 1 where there is such an address."""
+    """Add the delta of a move to every address in its range, in place. Each of the `moves` is four
+    int64: first address, end, delta, and a flag that becomes 1 if an address is in the range."""
     table, count = address_of(moves), len(moves)
     for entries, size, first, fields in (
         (rows, _ROW_SIZE, _OLD, len(ADDRESSES)),
@@ -117,8 +118,8 @@ _MOVE_BYTES = 32
 
 @entry
 def relocate_entries(entries, count, size, first, fields, moves, move_count):
-    """Relocates the `fields` addresses that stand one after the other, `first` bytes from the
-    beginning of each of `count` entries."""
+    """Relocates `fields` consecutive addresses in each of `count` entries; the first one is `first`
+    bytes from the beginning of the entry."""
     move = moves
     end = moves + _MOVE_BYTES * move_count
     for i in range(count):
@@ -173,8 +174,8 @@ def _gather(rows, count, images, capacity):
 
 @entry
 def _gather_transactions(entries, count, images, used):
-    """Copy the images of `count` transactions behind `used` bytes and point them at the copies
-    (1-based). Returns the bytes used."""
+    """Copy the images of `count` transactions into `images` after its first `used` bytes and point
+    the transactions at the copies (1-based). Returns the bytes used."""
     for i in range(count):
         entry = entries + _TRANSACTION_SIZE * i
         image = load64(entry + _IMAGE)
@@ -189,7 +190,7 @@ def _gather_transactions(entries, count, images, used):
 def pack_inline(
     rows: np.ndarray, transactions: np.ndarray, orders: np.ndarray | None = None
 ) -> Inline:
-    """Rows with real addresses → a slice that carries everything.
+    """Return a slice that contains everything, from rows with real addresses.
 
     `size` of a row bounds the bytes from its first image to the end of its last one; the image of
     a transaction may be anywhere.

@@ -1,4 +1,4 @@
-"""The index of a segment: one row per record, the transactions they belong to, the commits."""
+"""The index of a segment: one row per record, their transactions, and the commits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _FIRST_ROWS = 8192
 
 @dataclass
 class SegmentIndex:
-    """Growing tables; `counts` of the writer say how much of each is valid.
+    """Growing tables; the counts, which the writer sets, say how many entries of each are valid.
 
-    Readers take `rows_now()` and friends: views that stay valid when the tables grow, because
-    growing replaces them.
+    Readers call `rows_now()`, `transactions_now()` and `ends_now()`: views that stay valid when the
+    tables grow, because growing replaces them.
     """
 
     end_dtype: np.dtype
@@ -29,7 +29,7 @@ class SegmentIndex:
     barriers: list[int] = field(default_factory=list)
     """Row counts at which a range must end: truncates and schema changes."""
     orders: np.ndarray = field(default_factory=lambda: np.zeros(0, ORDER))
-    """Of the rows, where transactions are counted; else empty."""
+    """The orders of the rows if transactions are counted; else empty."""
     counts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """The counts by collection at the ends of transactions."""
     count_words: int = 0
@@ -39,7 +39,7 @@ class SegmentIndex:
 
     @staticmethod
     def like(last: SegmentIndex) -> SegmentIndex:
-        """An empty one with as much room as the `last` one has."""
+        """Return an empty index with as much room as the `last` one has."""
         index = SegmentIndex(
             last.end_dtype,
             np.zeros(len(last.rows), ROW),
@@ -50,11 +50,11 @@ class SegmentIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no range needs anything of it."""
+        """Whether no range needs anything of this index."""
         return not (self.row_count or self.end_count or self.barriers)
 
     def used_bytes(self) -> int:
-        """Memory that its valid entries take."""
+        """Return the memory that the valid entries take, in bytes."""
         return (
             self.row_count * (ROW.itemsize + (ORDER.itemsize if len(self.orders) else 0))
             + self.transaction_count * TRANSACTION.itemsize
@@ -63,12 +63,12 @@ class SegmentIndex:
         )
 
     def grow(self) -> None:
-        """Make room where less than a quarter is left behind the valid entries."""
+        """Make room where less than a quarter is left after the valid entries."""
         self.make_room(self.row_count, self.transaction_count, self.end_count)
 
     def make_room(self, rows: int, transactions: int, ends: int) -> None:
-        """Make room where less than a quarter is left behind so many entries, which the writer has
-        written and may not have shown yet."""
+        """Make room where less than a quarter is left after so many entries, which the writer has
+        written but possibly not yet counted as valid."""
         for name, count in (("rows", rows), ("transactions", transactions), ("ends", ends)):
             table: np.ndarray = getattr(self, name)
             if count + 8 > len(table) * 3 // 4:
@@ -78,14 +78,14 @@ class SegmentIndex:
                 setattr(self, name, larger)
 
     def grow_orders(self) -> None:
-        """Room in `orders` for every row there is room for."""
+        """Make room in `orders` for as many rows as `rows` has room for."""
         if len(self.orders) < len(self.rows):
             larger = np.zeros(len(self.rows), ORDER)
             larger[: len(self.orders)] = self.orders
             self.orders = larger
 
     def grow_counts(self, more: int) -> None:
-        """Room in `counts` for `more` words, and twice as many as now."""
+        """Make room in `counts` for `more` words, and at least double it."""
         larger = np.zeros(2 * len(self.counts) + more + 1024, np.int64)
         larger[: self.count_words] = self.counts[: self.count_words]
         self.counts = larger

@@ -1,6 +1,6 @@
-"""The plan of a range: its rows in a segment of their own, slice by slice, where tasks load them.
+"""The plan of a range: its rows in a segment of their own, slice by slice, which tasks map.
 
-A task maps the plan and copies its own rows only, so what a range costs does not grow with the
+A task maps the plan and copies only its own rows, so the cost of a range does not grow with the
 number of its slices.
 """
 
@@ -18,18 +18,18 @@ Span = tuple[int, int]
 
 
 def by_hash(hashes: np.ndarray, slices: int) -> tuple[np.ndarray | None, list[Span]]:
-    """The order of rows slice by slice, each in log order (None: as they are), and
-    the slices' spans; a slice without rows has none."""
+    """Return the order of the rows, slice by slice and each slice in log order (None: unchanged),
+    and the spans of the slices; a slice without rows has none."""
     if slices == 1:
         return None, [(0, len(hashes))]
-    share = (hashes % np.uint64(slices)).astype(np.uint16)  # a radix sort, for so small numbers
+    share = (hashes % np.uint64(slices)).astype(np.uint16)  # so small numbers are sorted by radix
     ends = np.cumsum(np.bincount(share, minlength=slices)).tolist()
     spans = [(first, last) for first, last in itertools.pairwise([0, *ends]) if last > first]
     return np.argsort(share, kind="stable"), spans
 
 
 def by_position(sizes: np.ndarray, slices: int) -> list[Span]:
-    """Contiguous spans of about as many bytes of log each."""
+    """Return contiguous spans with about the same number of bytes of log."""
     totals = np.cumsum(sizes)
     cuts = [0]
     for number in range(1, slices):
@@ -46,8 +46,8 @@ def write_plan(
     orders: np.ndarray | None = None,
     order: np.ndarray | None = None,
 ) -> Segment:
-    """A segment that holds the rows of a range, in `order`, their transactions, and the rows'
-    `orders` where transactions are counted; for InMemory."""
+    """Return a segment, for InMemory, with the rows of a range in `order`, their transactions, and
+    the rows' `orders` if transactions are counted."""
     parts = [(rows, order, ROW), (transactions, None, TRANSACTION)]
     if orders is not None:
         parts.append((orders, order, ORDER))
@@ -59,7 +59,7 @@ def write_plan(
         if taken is None:
             target[:] = np.ascontiguousarray(part).view(np.uint8)
         else:
-            # `clip` writes to the target without a copy between; every index is in bounds.
+            # `clip` writes to the target without an intermediate copy; every index is in bounds.
             np.take(part, taken, out=target.view(dtype), mode="clip")
         at += part.nbytes
     return plan

@@ -25,8 +25,8 @@ class Segment:
     On Linux it is a `memfd` that other processes open through this process's /proc entry, so it
     vanishes with its owner; elsewhere, or when `on_disk`, an unlinked or locked temporary file.
     Space is allocated up front: a store into a sparse map of a full file system is a SIGBUS, a
-    failed allocation is an error. `start` is the segment's virtual address: addresses of one
-    spool never overlap and never repeat. `path` is: a later segment may get the same one, so each
+    failed allocation is an error. `start` is the segment's virtual address: addresses of one spool
+    never overlap and are never reused. A `path` can be reused by a later segment, so each segment
     ends with a `token` of its own, which readers compare.
 
     Raises HeadraceError("spool.full") when neither memory nor disk has room.
@@ -54,22 +54,22 @@ class Segment:
 
     @property
     def capacity(self) -> int:
-        """Bytes that may be written; the padding after them is for kernels to read."""
+        """The number of bytes that may be written; kernels may read the padding after them."""
         return self.size - PADDING - TOKEN_BYTES
 
     @property
     def end(self) -> int:
-        """The virtual address behind the segment."""
+        """The virtual address after the segment."""
         return self.start + self.size
 
     @property
     def path(self) -> str:
-        """Where another process of this user on this host opens the segment."""
+        """The path under which other processes of this user on this host open the segment."""
         return str(self._path)
 
     def drop(self) -> None:
-        """Give the memory back when nothing in this process refers to it any more; readers that
-        mapped it keep their view."""
+        """Free the memory as soon as nothing in this process refers to it; readers that mapped it
+        keep their view."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -122,7 +122,7 @@ class MappedSegment:
     def __init__(self, path: str, token: bytes, start: int) -> None:
         """Raises HeadraceError("spool.segment_gone") when there is no segment with this token."""
         try:
-            # What else may have the path now, a pipe for example, must not hold the task up.
+            # Another file that has the path by now, for example a pipe, must not block the task.
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             try:
                 self.map = mmap.mmap(file, 0, access=mmap.ACCESS_READ)

@@ -25,7 +25,8 @@ class Piece:
 
 
 def memory_at(pieces: Sequence[Piece], address: int) -> memoryview:
-    """The memory from the virtual `address` to the end of its segment. Raises LookupError."""
+    """Return the memory from the virtual `address` to the end of its segment. Raises
+    LookupError."""
     for piece in pieces:
         segment = piece.segment
         if segment.start <= address < segment.end:
@@ -49,17 +50,18 @@ class Spool:
         self._next = _FIRST_ADDRESS
 
     def bytes(self) -> int:
-        """Memory and disk taken."""
+        """Return the bytes taken in memory and on disk."""
         return sum(piece.segment.size + piece.index.used_bytes() for piece in self.pieces)
 
     def memory_bytes(self) -> int:
-        """Memory taken."""
+        """Return the bytes taken in memory."""
         on_disk = sum(piece.segment.size for piece in self.pieces if piece.segment.on_disk)
         return self.bytes() - on_disk
 
     def has_room(self, size: int = SEGMENT_BYTES) -> bool:
         """Whether another segment for a frame of `size` bytes may be made now. After a single
-        one there always is, or a frame that is larger than the bound would never come in."""
+        segment it always may, because a frame that is larger than the bound could not be received
+        otherwise."""
         with self.lock:
             if self.unbounded or len(self.pieces) <= 1:
                 return True
@@ -68,7 +70,7 @@ class Spool:
             return self.bytes() + more <= self.max_bytes
 
     def add(self, size: int) -> Piece:
-        """A new segment of at least `size` bytes after the last one."""
+        """Add a segment of at least `size` bytes after the last one and return it."""
         size = max(size, SEGMENT_BYTES)
         on_disk = bool(self.pieces) and self.memory_bytes() + size > self.max_bytes
         with self.lock:
@@ -81,15 +83,16 @@ class Spool:
         return piece
 
     def reserve(self, size: int) -> Segment:
-        """Memory beside the log, at addresses of its own; the caller drops it."""
+        """Return memory that is not part of the log, at addresses of its own; the caller drops
+        it."""
         with self.lock:
             segment = Segment(self._next, size)
             self._next = segment.end
         return segment
 
     def drop(self, is_done: Callable[[Piece], bool]) -> None:
-        """Drop leading segments for which `is_done`, and those that hold nothing, except the one
-        being written."""
+        """Drop leading segments for which `is_done` is true, and segments without valid entries,
+        except the one that is being written."""
         with self.lock:
             before = len(self.pieces)
             while len(self.pieces) > 1 and is_done(self.pieces[0]):
