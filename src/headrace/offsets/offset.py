@@ -14,10 +14,10 @@ from headrace.signals.progress import SignalProgress
 from headrace.signals.stored import LARGEST_PLACE, number, optional_number, reading, text
 
 VERSION = 2
-"""Of the offsets that are written. Version 1 had sequences of 41 characters."""
+"""Version of the offsets that are written. In version 1 sequences had 41 characters."""
 
 LARGEST_EPOCH = 0xFFFF
-"""`sequence` has four hexadecimal digits for it."""
+"""The largest epoch: `sequence` has four hexadecimal digits for it."""
 
 OffsetObject = Mapping[str, Any]
 """An offset as JSON: canonical key order, no clocks."""
@@ -26,14 +26,14 @@ P = TypeVar("P", bound=Position)
 
 @dataclass(frozen=True)
 class Offset(Generic[P]):
-    """A position of the log, and what is to be known beside it (architecture, Positions).
+    """A position of the log, and the connector's other state (docs/architecture.md, Positions).
 
-    `epoch` counts the beginnings; 0 is the constant that Spark is given before anything was opened.
+    `epoch` counts the beginnings; 0 marks the constant that Spark gets before anything was opened.
     `system` identifies the database's cluster. `slices` and `order` say how the range that ends
-    here is cut. `consistent` is the place of the log at which the snapshot was taken. `heartbeat`
-    counts heartbeats: a range whose end has one more than its start has one as its last record.
-    `snapshot` exists while one is read, `signals` once a signal was applied. `version`
-    says which sequences the records of the range have.
+    here is divided. `consistent` is the place of the log at which the snapshot was taken.
+    `heartbeat` counts heartbeats: if the end of a range has one more than its start, the range's
+    last record is a heartbeat. `snapshot` exists while a snapshot is read, `signals` once a signal
+    was applied. `version` says which sequences the records of the range have.
     """
 
     server: str
@@ -60,34 +60,34 @@ class Offset(Generic[P]):
 
     @property
     def is_initial(self) -> bool:
-        """The constant that Spark is given before anything was opened."""
+        """Whether this is the constant that Spark gets before anything was opened."""
         return self.epoch == 0
 
     @property
     def is_settled(self) -> bool:
-        """Whether the log up to here has everything that rows of snapshots have."""
+        """Whether the log up to here contains every change that the snapshot's rows show."""
         if self.snapshot is not None:
             return False
         return self.consistent is None or self.position.committed >= self.consistent
 
     @property
     def sequences(self) -> Sequences:
-        """How the records of the range that ends here are numbered."""
+        """The numbering of the records in the range that ends here."""
         short = self.version == 1
         return Sequences(self.epoch, SHORT_SEQUENCE_LENGTH if short else SEQUENCE_LENGTH)
 
     @property
     def is_old(self) -> bool:
-        """Whether an older headrace wrote it."""
+        """Whether an older version of headrace wrote this offset."""
         return self.version < VERSION
 
     def upgraded(self) -> Offset[P]:
-        """The end of an empty range after an offset of an older version: the same position in
-        the next epoch, so that longer sequences sort after shorter ones."""
+        """Return the end of an empty range after an offset of an older version: the same position
+        in the next epoch, so that longer sequences sort after shorter ones."""
         return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object, always with the same keys in the same order."""
+        """Return the JSON object, always with the same keys in the same order."""
         out: dict[str, Any] = {"v": self.version, "server": self.server}
         if self.is_initial:
             return out
@@ -108,8 +108,8 @@ class Offset(Generic[P]):
     def from_json(
         data: Mapping[str, Any], server: str, read_position: Callable[[Mapping[str, Any]], P]
     ) -> Offset[P]:
-        """Reads an offset of this or an older version. `read_position` takes the position's members
-        out of it; the initial offset has none of them.
+        """Read an offset of this or an older version. `read_position` reads the position's members
+        from it; the initial offset has none of them.
 
         Raises HeadraceError: "offset.newer" for one written by a newer headrace,
         "offset.other_server" for another topic.prefix, "offset.broken".
@@ -147,12 +147,12 @@ class Offset(Generic[P]):
             )
 
     def at(self, position: P) -> Offset[P]:
-        """The offset at another position of the log, outside of a snapshot, in one slice."""
+        """Return the offset at another position of the log, without a snapshot, with one slice."""
         return replace(self, position=position, snapshot=None, slices=1)
 
     def after_snapshot(self) -> Offset[P]:
-        """The same position without its snapshot, whose last chunk was handed out. The ordinals
-        that a blocking one gave to its chunks count as used (see headrace.offsets.ordinals)."""
+        """Return the same position without the snapshot, whose last chunk was handed out. The
+        ordinals of a blocking snapshot's chunks count as used (see headrace.offsets.ordinals)."""
         snapshot, signals = self.snapshot, self.signals
         if snapshot is not None and snapshot.blocking and snapshot.after is not None:
             signals = signals or SignalProgress()
@@ -161,7 +161,7 @@ class Offset(Generic[P]):
         return replace(self, snapshot=None, signals=signals, slices=1)
 
     def same_position(self, other: Offset[P]) -> bool:
-        """Whether both name the same place, however their ranges are cut."""
+        """Whether both offsets name the same place, however their ranges are divided."""
 
         def place(offset: Offset[P]) -> Offset[P]:
             return replace(offset, position=self.position, slices=1, order="", heartbeat=0)

@@ -1,4 +1,4 @@
-"""The position of a connector in its log, as far as all logs are alike."""
+"""The position of a connector in its log: the members and methods that all databases share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Position(Protocol):
-    """A position in a log; immutable, and equal to another one when all of its members are.
+    """A position in a log; immutable, and equal to another one if all members are equal.
 
-    Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and what
-    parts its ties): `position` of the row table holds them. `PlacePosition` is one that has
-    nothing but places.
+    Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and a
+    number that orders equal times): the row table's `position` holds them. `PlacePosition` is a
+    position that consists of places only.
     """
 
     @property
@@ -41,53 +41,53 @@ class Position(Protocol):
 
     @property
     def shown(self) -> int:
-        """What records without a row of the log show as its place here, in 64 bits: chunks,
-        notifications. As the field `place` of the rows that a log has."""
+        """The place that records without a row of the log (chunks, notifications) show as theirs,
+        in 64 bits, like the field `place` of a log's rows."""
         ...
 
     def behind(self, end: np.void) -> Self:
-        """The position between transactions, after an entry of an index's `ends`."""
+        """Return the position between transactions, after an entry of an index's `ends`."""
         ...
 
     def inside(self, row: np.void) -> Self | None:
-        """The position inside a transaction, after a row of an index; None: a range never ends
-        inside of one, and holds a whole transaction, however large it is."""
+        """Return the position inside a transaction, after a row of an index; None: a range never
+        ends inside a transaction and holds all of it, however large it is."""
         ...
 
     def has_delivered(self, rows: np.ndarray) -> np.ndarray:
-        """Mask of `rows` of an index that are of the transaction that the position is inside of:
-        whether each is delivered."""
+        """Return a mask of `rows`, which an index has for the transaction that the position is
+        inside of: True if the row is delivered."""
         ...
 
     def is_at(self, other: Self) -> bool:
-        """Whether both name the same place of the log, whatever else they tell."""
+        """Whether both positions name the same place of the log, even if other members differ."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """The members that an offset has of it, always in the same order."""
+        """Return the position's members of an offset, always in the same order."""
         ...
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], /) -> Self:
-        """Reads the position's members from an offset, which may lack all of them. Raises KeyError,
+        """Read the position's members from an offset, which may lack all of them. Raises KeyError,
         TypeError or ValueError for members that are not valid."""
         ...
 
     @classmethod
     def at(cls, place: int, /) -> Self:
-        """The position between transactions at `place`."""
+        """Return the position between transactions at `place`."""
         ...
 
     def __str__(self) -> str:
-        """The position for people, in the database's notation."""
+        """Return the position for people, in the database's notation."""
         ...
 
 
 @dataclass(frozen=True)
 class PlacePosition:
-    """See Position: places, and an offset's members of the same names. A connector that derives
-    from it to add members writes `behind`, `inside`, `to_json` and `from_json` as far as they
-    concern these."""
+    """A Position that consists of places, which are an offset's members of the same names. A
+    connector that derives from it to add members overrides `behind`, `inside`, `to_json` and
+    `from_json` where these members need it."""
 
     committed: int = 0
     transaction: int | None = None
@@ -104,7 +104,7 @@ class PlacePosition:
         return cls(place)
 
     def behind(self, end: np.void) -> Self:
-        """See Position; `end` is an entry as row_kernel.END has it."""
+        """See Position; `end` is an entry of the type row_kernel.END."""
         return self.at(place_of(end))
 
     def inside(self, row: np.void) -> Self:
@@ -112,7 +112,7 @@ class PlacePosition:
         return replace(self, transaction=place_of(row), messages=int(row["ordinal"]))
 
     def has_delivered(self, rows: np.ndarray) -> np.ndarray:
-        """See Position: by their count."""
+        """See Position; the messages are counted."""
         return delivered_by_count(self, rows)
 
     def is_at(self, other: Self) -> bool:
@@ -120,7 +120,7 @@ class PlacePosition:
         return self == other
 
     def to_json(self) -> dict[str, Any]:
-        """The places; those of a transaction only inside of one."""
+        """Return the places; those of a transaction only inside of one."""
         out: dict[str, Any] = {"committed": self.committed}
         if self.transaction is not None:
             out |= {"transaction": self.transaction, "messages": self.messages}
@@ -128,7 +128,7 @@ class PlacePosition:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Takes its members out of an offset. Raises ValueError."""
+        """Read the position's members from an offset. Raises ValueError."""
         return cls(
             number(data, "committed", 0, most=LARGEST_PLACE),
             optional_number(data, "transaction", most=LARGEST_PLACE),
@@ -140,6 +140,7 @@ class PlacePosition:
 
 
 def delivered_by_count(position: Position, rows: np.ndarray) -> np.ndarray:
-    """`Position.has_delivered` of one that counts: whether rows are of the first messages."""
+    """Return the mask of `Position.has_delivered` for positions that count messages: True for rows
+    of the first `messages` messages."""
     mask: np.ndarray = rows["ordinal"] <= position.messages
     return mask

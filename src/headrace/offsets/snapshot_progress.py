@@ -1,4 +1,4 @@
-"""The progress of a snapshot in an offset: its tables, and how far they were handed out."""
+"""The progress of a snapshot in an offset: its tables, and the last chunk handed out."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from headrace.signals.stored import items, listed, mapping, number, optional_num
 
 @dataclass(frozen=True)
 class SnapshotProgress:
-    """The part of an offset that a running snapshot adds. Progress is a prefix.
+    """The part of an offset that a running snapshot adds: how far its chunks, in their fixed order,
+    were handed out.
 
-    `taken_us` is when the snapshot was taken (microseconds since 1970), `transaction` an id of that
-    moment for `source` (None: no id), `visible` what the snapshot sees, in the words of its
-    database. `table` and `after` name the last chunk handed out: the table's number in `tables`,
-    and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the end) and
-    the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as JSON
-    objects, so that the range can be planned again without a query; `notifications` are those of
-    this range. `done`: every chunk was handed out. `reread`: chunks are handed out again.
+    `taken_us` is the time of the snapshot (microseconds since 1970), `transaction` the id of that
+    moment for `source` blocks (None: no id), `visible` what the snapshot sees, in the notation of
+    its database. `table` and `after` name the last chunk handed out: the table's number in
+    `tables`, and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the
+    end) and the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as
+    JSON objects, so that the range can be planned again without a query; `notifications` are those
+    of this range. `done`: every chunk was handed out. `reread`: chunks are handed out again.
     `blocking`: a signal asked for the snapshot, and its chunks are read between transactions as
     other inserts are.
     """
@@ -37,7 +38,7 @@ class SnapshotProgress:
     notifications: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A canonical JSON object (fixed key order)."""
+        """Return a canonical JSON object (fixed key order)."""
         out: dict[str, Any] = {
             "taken_us": self.taken_us,
             "txid": self.transaction,
@@ -59,8 +60,8 @@ class SnapshotProgress:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> SnapshotProgress:
-        """The reverse of `to_json`. Raises KeyError and ValueError; what is in `chunks` and
-        `tables` is looked at by who makes something of them."""
+        """Read the JSON object of `to_json`. Raises KeyError and ValueError; the members of
+        `chunks` and `tables` are checked where they are used."""
         after = data["after"]
         return SnapshotProgress(
             taken_us=number(data, "taken_us"),
