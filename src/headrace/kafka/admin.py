@@ -1,4 +1,4 @@
-"""Questions to Kafka's brokers about topics."""
+"""Queries of topics' metadata at Kafka's brokers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from headrace.kafka.settings import Purpose
 def find_partitions(
     client: Any, purpose: Purpose, topic: str, *, brokers: str | None, named_by: str
 ) -> list[int]:
-    """The numbers of a topic's partitions, ascending; `client` is an open consumer, because a
-    producer's question creates the topic. `named_by` is the property that names the topic.
+    """Return the numbers of a topic's partitions, ascending. `client` is an open consumer, because
+    a metadata request of a producer creates the topic. `named_by` is the property that names the
+    topic.
 
     Raises HeadraceError(".kafka_unreachable") or (".no_topic").
     """

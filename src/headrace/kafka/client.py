@@ -1,6 +1,6 @@
 """Kafka's clients: consumers and producers of librdkafka (the package `confluent-kafka`).
 
-The package is imported when a client is opened, and nowhere else.
+The package is imported only when a client is opened.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5.0
-"""How long a question to Kafka waits for its answer."""
+"""Seconds that a request to Kafka waits for its answer."""
 
 
 def load_client(purpose: Purpose) -> Any:
-    """The package. Raises HeadraceError(".no_kafka_client")."""
+    """Import the package and return it. Raises HeadraceError(".no_kafka_client")."""
     try:
         return import_module("confluent_kafka")
     except ImportError as error:
@@ -42,7 +42,7 @@ def load_client(purpose: Purpose) -> Any:
 
 
 def load_admin(purpose: Purpose) -> Any:
-    """The package's module of administration. Raises as `load_client`."""
+    """Import the package's module of administration and return it. Raises as `load_client`."""
     load_client(purpose)
     return import_module("confluent_kafka.admin")
 
@@ -54,8 +54,8 @@ def open_consumer(
     on_error: Callable[[KafkaError], None],
     on_commit: Callable[[KafkaError | None, Any], None],
 ) -> Consumer:
-    """A consumer, which connects by itself. `on_error` gets the errors of brokers, `on_commit` how
-    a commit ended.
+    """Return a consumer, which connects by itself. `on_error` gets the errors of brokers,
+    `on_commit` the result of a commit.
 
     Raises HeadraceError(".no_kafka_client"), (".kafka_setting") or ("config.secret_unreadable").
     """
@@ -65,7 +65,7 @@ def open_consumer(
 
 
 def open_producer(purpose: Purpose, settings: Mapping[str, str]) -> Producer:
-    """A producer, which connects by itself. Raises as `open_consumer`."""
+    """Return a producer, which connects by itself. Raises as `open_consumer`."""
     producer: Producer = _open("Producer", purpose, settings, {})
     return producer
 
@@ -76,14 +76,14 @@ def open_admin(
     *,
     on_error: Callable[[KafkaError], None] | None = None,
 ) -> Any:
-    """An administration client, which connects by itself; `on_error` as of `open_consumer`. Raises
-    as that."""
+    """Return an administration client, which connects by itself. `on_error` and errors are as for
+    `open_consumer`."""
     callbacks = {} if on_error is None else {"error_cb": on_error}
     return _open("AdminClient", purpose, settings, callbacks, load_admin(purpose))
 
 
 def unreachable(purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
-    """Kafka does not answer, or refuses."""
+    """Return the error for brokers that do not answer or that refuse."""
     return purpose.error(
         "kafka_unreachable",
         f"Kafka at {brokers} is not available to {purpose.use}: {error_text(error)}",
@@ -94,7 +94,7 @@ def unreachable(purpose: Purpose, brokers: str | None, error: object) -> Headrac
 
 ALL_BROKERS_DOWN, TRANSPORT = -187, -195
 REFUSED = (REFUSED_LOGIN, -181)
-"""librdkafka's numbers of a login and of a certificate (or of TLS at all) that was refused."""
+"""librdkafka's codes of a refused login, and of a refused certificate or other failure of TLS."""
 
 
 @dataclass(frozen=True)
@@ -106,35 +106,37 @@ class Complaint:
 
 
 class Complaints:
-    """Errors of brokers from which a client recovers by itself; clients of the package call it
-    with a KafkaError."""
+    """Errors of brokers from which a client recovers by itself; clients of the package call an
+    instance with each KafkaError."""
 
     def __init__(self) -> None:
         self.last: Complaint | None = None
         self.login: Login | None = None
-        """That of the client that was opened with them last."""
+        """The login of the client that was last opened with this instance as callback."""
 
     def __call__(self, error: KafkaError) -> None:
         self.note(error.code(), error.str())
 
     def note(self, code: int, text: str) -> None:
-        """The connections that break because of what was refused do not hide it."""
+        """Keep an error as the last one, unless it is only a consequence of the last one: a refused
+        login, for example, breaks connections."""
         follows = code == ALL_BROKERS_DOWN and self.last is not None
         if not follows and not (self.is_refusal and code not in REFUSED):
             self.last = Complaint(code, text)
 
     def forget(self) -> None:
-        """Kafka answered: an earlier complaint is over."""
+        """Forget the last error, because Kafka has answered."""
         self.last = None
 
     @property
     def is_refusal(self) -> bool:
-        """Whether a login or certificate was refused, which waiting does not correct."""
+        """Whether the last error is a refused login or certificate, which waiting does not
+        correct."""
         return self.last is not None and self.last.code in REFUSED
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
-        """`error`, after which Kafka did not answer: ".not_allowed" after a refusal, else as
-        `unreachable`. A login that has changed since is worth another try."""
+        """Return the error to raise when Kafka did not answer because of `error`: ".not_allowed"
+        after a refusal, retriable if the login has changed since; otherwise as `unreachable`."""
         if self.last is not None and self.is_refusal:
             refused = not_allowed(purpose, brokers, self.last.text)
             if self.login is None or not self.login.has_changed:
@@ -148,7 +150,7 @@ class Complaints:
 def not_allowed(
     purpose: Purpose, brokers: str | None, text: str, *, rights: str = ""
 ) -> HeadraceError:
-    """Kafka refuses; `rights` are those that are needed."""
+    """Return the error for a refusal by Kafka; `rights` are those that the user needs."""
     return purpose.error(
         "not_allowed",
         f"Kafka at {brokers} refuses {purpose.use}: {error_text(text)}",
@@ -157,7 +159,7 @@ def not_allowed(
 
 
 def error_text(error: object) -> str:
-    """The text of a KafkaError, or of anything else, without the passwords in it."""
+    """Return the text of a KafkaError, or of any other object, without passwords."""
     text = getattr(error, "str", None)
     return without_passwords(str(text()) if callable(text) else str(error))
 
@@ -174,7 +176,7 @@ def _open(
     if isinstance(complaints, Complaints):
         complaints.login = login
     try:
-        # The client's own log goes where ours goes, and says what we do not.
+        # librdkafka's log goes to ours; it says what our errors leave out.
         complete = {"log_level": "2", **login.used, **callbacks}
         return getattr(module or kafka, kind)(complete, logger=log)
     except (kafka.KafkaException, TypeError, ValueError) as error:
@@ -182,7 +184,7 @@ def _open(
 
 
 def refused_setting(purpose: Purpose, settings: Mapping[str, str], text: str) -> HeadraceError:
-    """librdkafka does not take one of the settings; `text` is what it says."""
+    """Return the error for a setting that librdkafka refuses; `text` is librdkafka's message."""
     text = HiddenTexts.of_settings(settings).in_error(text, about="")
     return purpose.error(
         "kafka_setting",

@@ -1,8 +1,8 @@
 """A producer over the public C interface of librdkafka, which comes with `confluent-kafka`.
 
-The package's own producer takes a record by a call of Python. This one gives kernels the addresses
-that they need to hand over whole columns (`headrace.kafka.messages`). Its methods release the GIL
-while they wait, and call back in the thread that calls them only.
+The package's own producer takes each record in one Python call. This one gives kernels the
+addresses that they need to produce whole columns (`headrace.kafka.messages`). Its methods release
+the GIL while they wait, and run callbacks only in the thread that calls them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _DESTROYED = -197
 _PURGED = (-151, -152)
 _LEAST_SECONDS = 0.1
 OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
-"""In rd_kafka_message_t."""
+"""Offsets in rd_kafka_message_t, in bytes."""
 
 _OnError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _OnDelivery = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class KafkaFailure(Exception):
-    """What librdkafka answered. `code` is its number (negative: its own, not the broker's), `text`
-    its words. `fatal`: this producer can do no more. `retriable`: the same call may be made again.
-    `needs_abort`: the transaction can only be aborted. `topic` is the topic of a record that was
-    not delivered, where it is known."""
+    """An error of librdkafka. `code` is its number (negative: from librdkafka, not from the
+    broker), `text` its message. `fatal`: the producer cannot be used any more. `retriable`: the
+    same call may be made again. `needs_abort`: the transaction can only be aborted. `topic` is the
+    topic of a record that was not delivered, if it is known."""
 
     def __init__(
         self,
@@ -58,33 +58,33 @@ class KafkaFailure(Exception):
 
 
 class ProducerClosed(KafkaFailure):
-    """Another thread has closed the producer: whoever uses it is to end."""
+    """Raised when another thread has closed the producer; its user must stop."""
 
     def __init__(self) -> None:
         super().__init__(_DESTROYED, "the producer is closed", fatal=True)
 
 
 class NativeProducer:
-    """One `rd_kafka_t`. Methods raise KafkaFailure, the first delivery that failed included.
+    """Wrapper of an `rd_kafka_t`. Methods raise KafkaFailure, also for the first failed delivery.
 
-    One thread uses it, and any thread may close it: `close` waits for the call that goes on, and
-    every later one raises ProducerClosed.
+    One thread uses it, and any thread may close it: `close` waits for the running call, and every
+    later call raises ProducerClosed.
 
-    `on_error` gets number and text of errors from which librdkafka recovers by itself, such as
+    `on_error` gets code and text of errors from which librdkafka recovers by itself, such as
     brokers that do not answer, while `poll` or `flush` runs.
     """
 
     def __init__(
         self, purpose: Purpose, settings: Mapping[str, str], on_error: Callable[[int, str], None]
     ) -> None:
-        """Connects by itself. Raises HeadraceError(".no_kafka_client"), (".kafka_setting") or
-        ("config.secret_unreadable")."""
+        """Create the producer, which connects by itself. Raises HeadraceError(".no_kafka_client"),
+        (".kafka_setting") or ("config.secret_unreadable")."""
         self._library = library = _library(purpose)
         self._login, self._on_error = Login(settings), on_error
         settings = self._login.used
         self._topics: dict[str, int] = {}
         self._failure: KafkaFailure | None = None
-        self._guard = threading.RLock()  # callbacks come while a call goes on
+        self._guard = threading.RLock()  # reentrant, because callbacks run during a call
         self._is_closed = False
         self._callbacks = (
             _OnError(lambda _rk, code, text, _opaque: self._told(code, (text or b"").decode())),
@@ -108,8 +108,8 @@ class NativeProducer:
             raise refused_setting(purpose, settings, text.value.decode())
 
     def _told(self, code: int, text: str) -> None:
-        """Passes on an error from which librdkafka recovers by itself. A refused login is first
-        tried with another password."""
+        """Pass on an error from which librdkafka recovers by itself; a refused login is first tried
+        again with a new password, if it has one."""
         if code != REFUSED_LOGIN or not self._login.renew(self._log_in):
             self._on_error(code, text)
 
@@ -120,7 +120,7 @@ class NativeProducer:
 
     @contextmanager
     def lent(self) -> Iterator[int]:
-        """The address of the `rd_kafka_t`, which nobody destroys meanwhile. Raises
+        """Yield the address of the `rd_kafka_t`, which is not destroyed inside the block. Raises
         ProducerClosed."""
         with self._guard:
             if self._is_closed:
@@ -133,7 +133,7 @@ class NativeProducer:
         return ctypes.cast(self._library.rd_kafka_produceva, ctypes.c_void_p).value or 0
 
     def topic(self, name: str) -> int:
-        """The address of a topic's handle, valid until `close`."""
+        """Return the address of a topic's handle, valid until `close`."""
         with self.lent() as producer:
             if name not in self._topics:
                 handle = self._library.rd_kafka_topic_new(producer, name.encode(), None)
@@ -143,7 +143,7 @@ class NativeProducer:
             return self._topics[name]
 
     def take_failure(self, error: int) -> KafkaFailure:
-        """The `rd_kafka_error_t` at an address, which it frees."""
+        """Return the `rd_kafka_error_t` at an address as KafkaFailure, and free it."""
         library = self._library
         failure = KafkaFailure(
             int(library.rd_kafka_error_code(error)),
@@ -156,11 +156,11 @@ class NativeProducer:
         return failure
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence the producers of the same id, and settle what they began. Raises KafkaFailure after
-        about `seconds` without an answer; a further call goes on."""
+        """Fence the producers with the same transactional id, and complete their transactions.
+        Raises KafkaFailure after about `seconds` without an answer; a further call continues."""
         deadline = Deadline(seconds)
         with self.lent() as producer:
-            # Who asks without a connection is answered at the next beat of a timer of 500 ms.
+            # A request without a connection waits for the next tick of a timer of 500 ms.
             cluster = self._library.rd_kafka_clusterid(producer, _ms(seconds))
             if cluster:
                 self._library.rd_kafka_mem_free(producer, cluster)
@@ -168,13 +168,13 @@ class NativeProducer:
             self._check(self._library.rd_kafka_init_transactions(producer, _ms(rest)))
 
     def begin_transaction(self) -> None:
-        """Begin one."""
+        """Begin a transaction."""
         with self.lent() as producer:
             self._failure = None
             self._check(self._library.rd_kafka_begin_transaction(producer))
 
     def commit_transaction(self, seconds: float) -> None:
-        """Wait for every delivery, and commit."""
+        """Wait for every delivery, and commit the transaction."""
         with self.lent() as producer:
             try:
                 self._check(self._library.rd_kafka_commit_transaction(producer, _ms(seconds)))
@@ -182,43 +182,43 @@ class NativeProducer:
                 self._library.rd_kafka_poll(producer, 0)
                 told = self._failure
                 if failure.needs_abort and told is not None and told.code not in _PURGED:
-                    # Says which record, and why.
+                    # The failed delivery names the record and the cause.
                     raise KafkaFailure(
                         told.code, told.text, needs_abort=True, topic=told.topic
                     ) from None
                 raise
 
     def abort_transaction(self, seconds: float) -> None:
-        """Undo what was produced."""
+        """Abort the transaction."""
         with self.lent() as producer:
             self._check(self._library.rd_kafka_abort_transaction(producer, _ms(seconds)))
 
     def poll(self, seconds: float) -> None:
-        """Serve callbacks, and raise what a delivery ended with."""
+        """Serve callbacks. Raises the KafkaFailure of a failed delivery."""
         with self.lent() as producer:
             self._library.rd_kafka_poll(producer, _ms(seconds))
             self.check_deliveries()
 
     def flush(self, seconds: float) -> int:
-        """Wait for deliveries; returns how many records still wait. Raises as `poll`."""
+        """Wait for deliveries; return how many records still wait. Raises as `poll`."""
         with self.lent() as producer:
             self._library.rd_kafka_flush(producer, _ms(seconds))
             self.check_deliveries()
             return int(self._library.rd_kafka_outq_len(producer))
 
     def check_deliveries(self) -> None:
-        """Raise what the first delivery that failed ended with."""
+        """Raise the KafkaFailure of the first failed delivery, if there is one."""
         if self._failure is not None:
             raise self._failure
 
     def fatal(self) -> KafkaFailure | None:
-        """The error after which this producer can do no more."""
+        """Return the error after which this producer cannot be used any more, or None."""
         with self.lent() as producer:
             return self._fatal(producer)
 
     def close(self) -> None:
-        """Drop what was not sent, and every connection. Never raises."""
-        # The thread that uses it gets no further call in between.
+        """Purge unsent records and close every connection. Never raises."""
+        # The thread that uses the producer can make no further call from here on.
         self._is_closed = True
         with self._guard:
             if not self._handle:
@@ -241,7 +241,7 @@ class NativeProducer:
 
     def _delivered(self, producer: int, message: int) -> None:
         code = ctypes.c_int32.from_address(message + OFFSET_OF_ERROR).value
-        # A purged message follows from a failure, and may be reported before it.
+        # A message is purged because of another failure, but may be reported before that.
         if code == _NO_ERROR or (self._failure is not None and self._failure.code not in _PURGED):
             return
         library = self._library
@@ -261,7 +261,7 @@ def _ms(seconds: float) -> int:
 
 @cache
 def _loaded() -> Any:
-    # Asking the package's own library finds what it is linked with, wherever that is.
+    # The symbols of the package's extension module include those of the librdkafka it links.
     library = ctypes.CDLL(str(import_module("confluent_kafka.cimpl").__file__))
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     size = ctypes.c_size_t

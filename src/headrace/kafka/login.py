@@ -1,8 +1,8 @@
 """Logins of Kafka's clients with secrets that change.
 
-librdkafka logs in again by itself, for as long as a client lives, with the secrets that it was
-given. A client that is kept is opened again when they have changed; the native producer, in whose
-transactions that is not a choice, gets the new password in its place.
+librdkafka logs in again by itself, for as long as a client lives, with the secrets that it got at
+first. When these have changed, other clients are closed and opened again; the native producer
+cannot be closed inside a transaction, so it gets the new password.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from headrace.config.credentials.changing import ChangingText, have_changed, set
 from headrace.errors import HeadraceError
 
 REFUSED_LOGIN = -169
-"""librdkafka's number of a login that was refused."""
+"""librdkafka's code of a refused login."""
 _USER, _WORD = "sasl.username", "sasl.password"
 _SETTLE_SECONDS = 10.0
-"""After so long no broker refuses a login that was begun with a former password."""
+"""Seconds after a change of the password during which a broker may still refuse a login that was
+begun with the former one."""
 
 
 class Login:
-    """The secrets of one client, whose `settings` may change. `used` is what the client gets of
-    them now. Raises HeadraceError("config.secret_unreadable")."""
+    """The secrets of one client, whose `settings` may change. `used` has the settings with the
+    secrets that the client uses now. Raises HeadraceError("config.secret_unreadable")."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = settings
@@ -32,17 +33,16 @@ class Login:
 
     @property
     def has_changed(self) -> bool:
-        """Whether another client would be given other secrets. Never raises: those that cannot be
-        read have not changed."""
+        """Whether a new client would get other secrets. Never raises: secrets that cannot be read
+        count as unchanged."""
         try:
             return have_changed(self._settings, self.used)
         except HeadraceError:
             return False
 
     def renew(self, give: Callable[[str, str], None]) -> bool:
-        """After a login was refused: whether the client tries another password now. If it has
-        changed since, the client is given it, and the user, by `give`. Never raises, unless `give`
-        does."""
+        """Return whether the client should try to log in again after a refused login. Calls `give`
+        with the user and the password if they have changed. Raises only what `give` raises."""
         texts = [self._settings.get(name) for name in (_USER, _WORD)]
         if None in texts or not any(isinstance(text, ChangingText) for text in texts):
             return False

@@ -1,5 +1,5 @@
-"""The compiled loop that hands rows to `rd_kafka_produceva`. Its file imports nothing that changes
-often: all kernels are compiled again when it does."""
+"""The kernel that passes rows to `rd_kafka_produceva`. Its file imports no module that changes
+often, because all kernels are compiled again when one does."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
 
@@ -21,9 +21,10 @@ ARGUMENT, _CONTENT = 72, 8
 _RKT, _PARTITION, _VALUE, _KEY, _FLAGS, _HEADER = 2, 3, 4, 5, 7, 9
 _ANY_PARTITION = -1
 _COPIED = 2
-ARGUMENTS = 6  # the most beside headers
+ARGUMENTS = 6  # the maximum without headers
 
-# Words of the kernel's argument block (int64). A column has four: validity, offsets, data, shift.
+# Indexes of the kernel's argument block (int64). A column has four words: validity, offsets, data,
+# shift.
 KEYS, VALUES, NUMBERS, CONTENTS, SEQUENCES = 0, 4, 8, 12, 16
 LISTS, LISTS_VALIDITY, LISTS_SHIFT = 20, 21, 22
 TOPIC_OF, TOPICS, NAME_OF, NAMES, SEQUENCE_NAME = 23, 24, 25, 26, 27
@@ -40,7 +41,8 @@ def _is_valid(validity, bit):
 
 @part
 def _put_cell(block, column, row, out):
-    """Write pointer and length of a cell; a null one has no pointer, an empty one has."""
+    """Write pointer and length of a cell; the pointer of a null cell is 0, that of an empty one
+    not."""
     bit = row + load64(block + 8 * column + 24)
     if not _is_valid(load64(block + 8 * column), bit):
         store64(out, 0)
@@ -63,8 +65,8 @@ def _put_header(block, name, column, row, out):
 
 @entry
 def produce_rows(block, first, rows):
-    """Hand over the rows [first, rows); returns `rows`, or the row that was not taken, with the
-    error's address in the block."""
+    """Produce the rows [first, rows). Returns `rows`, or the number of the row that was refused;
+    then the error's address is in the block."""
     topic_of, topics = load64(block + 8 * TOPIC_OF), load64(block + 8 * TOPICS)
     numbers, numbers_validity = load64(block + 8 * NUMBERS + 8), load64(block + 8 * NUMBERS)
     numbers_shift = load64(block + 8 * NUMBERS + 24)

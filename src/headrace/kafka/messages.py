@@ -1,7 +1,7 @@
-"""Record batches handed to librdkafka: a compiled loop over their columns, no object per record.
+"""Record batches passed to librdkafka by a kernel over their columns, without an object per record.
 
-The columns are those of a stream of events: `topic`, `key`, `value`, and where they are there
-`partition`, `headers` and `sequence`. librdkafka copies keys, values and headers.
+The columns are those of a stream of events: `topic`, `key`, `value`, and optionally `partition`,
+`headers` and `sequence`. librdkafka copies keys, values and headers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEQUENCE_HEADER = "headrace.sequence"
 
 
 class MessageWriter:
-    """Hands record batches to a producer. With `with_sequence` each record has the header
+    """Writes record batches to a producer. If `with_sequence` is true, each record gets the header
     `headrace.sequence`."""
 
     def __init__(
@@ -36,20 +36,21 @@ class MessageWriter:
         with_sequence: bool = False,
         on_standstill: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_standstill` is called whenever a full queue takes nothing for five seconds."""
+        """`on_standstill` is called after every five seconds in which a full queue takes no
+        record."""
         self._producer = producer
         self._with_sequence = with_sequence
         self._on_standstill = on_standstill
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Queue all rows, in order; waits while the queue is full. Raises KafkaFailure for a record
-        that cannot be, and as NativeProducer.poll; HeadraceError("kafka.header_name")."""
+        """Queue all rows, in order; wait while the queue is full. Raises KafkaFailure for a record
+        that cannot be produced, and as NativeProducer.poll; HeadraceError("kafka.header_name")."""
         rows = batch.num_rows
         if rows == 0:
             return
         block = np.zeros(code.WORDS, np.int64)
         block[code.PRODUCE] = self._producer.produce_address
-        # What the addresses belong to lives until the end.
+        # The owners of the addresses live until the end of this method.
         topics = batch.column("topic").dictionary_encode()
         names: list[str] = topics.dictionary.to_pylist()
         topic_of = np.asarray(topics.indices, np.int32)
@@ -93,7 +94,7 @@ _SEQUENCE_NAME_TEXT = np.frombuffer(SEQUENCE_HEADER.encode() + b"\0", np.uint8)
 
 
 def _place(block: np.ndarray, column: int, array: pa.Array) -> pa.Array:
-    """Enter a column's addresses; returns what they belong to."""
+    """Enter a column's addresses into the block; return the array that owns the memory."""
     array = with_short_offsets(array)
     block[column : column + 4] = column_addresses(array)[:4]
     return array
@@ -109,7 +110,8 @@ def _place_numbers(block: np.ndarray, array: pa.Array) -> None:
 
 
 def _place_headers(block: np.ndarray, lists: pa.Array) -> tuple[int, object]:
-    """Enter the headers; returns the most that a record has, and what the addresses belong to."""
+    """Enter the headers into the block; return the largest number of headers of a record, and the
+    owner of the addresses."""
     if pa.types.is_null(lists.type) or lists.null_count == len(lists):
         return 0, None
     if pa.types.is_large_list(lists.type):

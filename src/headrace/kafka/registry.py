@@ -1,6 +1,6 @@
-"""A client of a schema registry with Confluent's API, over the package `confluent-kafka`.
+"""A client of a schema registry with Confluent's API; it uses the package `confluent-kafka`.
 
-Properties are those of Confluent's serializers for Java, without the converter's prefix.
+Its properties are those of Confluent's serializers for Java, without the converter's prefix.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from headrace.config.secret import HIDDEN, without_passwords
 from headrace.errors import HeadraceError
 
 _SECONDS = 30.0
-"""How long a request waits for its answer."""
+"""Seconds that a request waits for its answer."""
 _RETRIES = 5
 _FIRST_WAIT_MS = 500
 _MOST_ANSWERS = 1000
-"""The client keeps every answer; after so many it makes room for another one."""
+"""Calls after which the client is replaced, because it keeps every answer."""
 _PREFIX = "schema.registry."
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
 _LOGIN = re.compile(r"(?<=://)([^/\s@:]*):([^/\s]*)@")
 _BEARER = re.compile(r"bearer\.auth\..+")
 _REFUSALS = (401, 403)
-"""Statuses of a login, and of rights, that are refused."""
+"""HTTP statuses of a refused login and of missing rights."""
 _NOT_FOUND = (40401, 40402, 40403, 40406)
 
 
 def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """The client's settings for these properties (names in any case), `url` among them.
+    """Return the client's settings for these properties (names in any case), `url` among them.
 
-    Raises HeadraceError `registry.setting` for what this client cannot take, and `registry.no_url`
-    without `schema.registry.url`.
+    Raises HeadraceError `registry.setting` for properties that this client does not support, and
+    `registry.no_url` without `schema.registry.url`.
     """
     options = {
         name.lower(): text if isinstance(text, ChangingText) else text.strip()
@@ -63,8 +63,8 @@ def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login_apart(settings: dict[str, str]) -> dict[str, str]:
-    """A login of the URLs apart from them: the HTTP library logs each URL that it asks. As the
-    client does, every URL is asked with the login of the first."""
+    """Move the login of the URLs to a setting of its own, because the HTTP library logs each URL
+    that it requests. As in the client, the login of the first URL is used for all."""
     urls = [url.strip() for url in settings["url"].split(",")]
     login = _LOGIN.search(urls[0])
     if login is None or "basic.auth.user.info" in settings:
@@ -77,7 +77,7 @@ def _login_apart(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _stores(options: Mapping[str, str]) -> dict[str, str]:
-    """Java's stores in PEM as files."""
+    """Return the settings for Java's key stores and trust stores that are PEM files."""
     files: dict[str, str] = {}
     for store, names in (
         ("truststore", ("ssl.ca.location",)),
@@ -93,14 +93,14 @@ def _stores(options: Mapping[str, str]) -> dict[str, str]:
 
 
 class Registry:
-    """One registry. Calls are retried when it does not answer; then they raise HeadraceError
-    `registry.unreachable`, which is retriable. One that is refused is made once more if a secret
-    has changed since (`config.secret_unreadable`). Pickles without its connections."""
+    """A schema registry. Calls are retried when it does not answer; then they raise HeadraceError
+    `registry.unreachable`, which is retriable. A refused call is made once more if a secret has
+    changed since (`config.secret_unreadable`). It is pickled without its connections."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = dict(settings)
         self._used: dict[str, str] = {}
-        """What the client has of them."""
+        """The settings that the client was opened with."""
         self._client: Any = None
         self._calls = 0
 
@@ -109,35 +109,37 @@ class Registry:
 
     @property
     def url(self) -> str:
-        """Where it is, without a password."""
+        """The URL of the registry, without a password."""
         return _without_logins(self._settings["url"])
 
     def register(self, subject: str, schema: str, *, normalize: bool) -> int:
-        """The id of a schema (Avro, as JSON text), registered under the subject if it is not yet.
+        """Return the id of a schema (Avro, as JSON text); it is registered under the subject first
+        if the subject does not have it.
 
-        Raises HeadraceError `registry.refused` when the registry does not take it, e.g. because
-        it is incompatible with the subject's latest one.
+        Raises HeadraceError `registry.refused` when the registry does not take it, e.g. because it
+        is incompatible with the subject's latest schema.
         """
         return int(self._call("register_schema", subject, self._schema(schema), normalize))
 
     def lookup(self, subject: str, schema: str, *, normalize: bool) -> int:
-        """The id of a schema that the subject has; raises HeadraceError
+        """Return the id of a schema that the subject has. Raises HeadraceError
         `registry.not_registered`."""
         found = self._call("lookup_schema", subject, self._schema(schema), normalize)
         return int(found.schema_id)
 
     def latest(self, subject: str) -> tuple[int, str]:
-        """Id and text of the subject's latest schema; raises HeadraceError
+        """Return id and text of the subject's latest schema. Raises HeadraceError
         `registry.not_registered`."""
         found = self._call("get_latest_version", subject)
         return int(found.schema_id), str(found.schema.schema_str)
 
     def by_id(self, number: int) -> str:
-        """The text of the schema with this id; raises HeadraceError `registry.not_registered`."""
+        """Return the text of the schema with this id. Raises HeadraceError
+        `registry.not_registered`."""
         return str(self._call("get_schema", number).schema_str)
 
     def ask(self) -> None:
-        """Whether it answers at all. Raises HeadraceError("registry.unreachable")."""
+        """Check that the registry answers. Raises HeadraceError("registry.unreachable")."""
         try:
             self._call("get_schema_types")
         except HeadraceError as error:
@@ -166,13 +168,13 @@ class Registry:
         except (OSError, RuntimeError, ValueError) as error:
             raise self._unreachable(error) from None
         except Exception as error:
-            # The HTTP library is the client's own affair.
+            # The client does not translate exceptions of its HTTP library.
             if "httpx" not in type(error).__module__:
                 raise
             raise self._unreachable(error) from None
 
     def _shown(self, text: str) -> str:
-        """What the client or the registry says, without secrets."""
+        """Return a message of the client or the registry, without secrets."""
         hidden = HiddenTexts.of_settings(self._used or self._settings)
         return _without_logins(hidden.in_error(text, about=""))
 
@@ -238,5 +240,5 @@ def _module() -> Any:
 
 
 def _without_logins(text: str) -> str:
-    """A text with URLs, without their part before the host. A password may hold an @."""
+    """Return a text without the logins of its URLs. A password may contain an @."""
     return without_passwords(re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text))

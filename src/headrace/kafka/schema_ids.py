@@ -12,11 +12,12 @@ MOST_IDS = 10_000
 _DIGEST_BYTES = 16
 
 SchemaKey = bytes
-"""A digest of all that decides which id a schema gets."""
+"""A digest of everything that determines the id of a schema."""
 
 
 def schema_key(*parts: str) -> SchemaKey:
-    """The key of a schema: of its registry, how it is looked up there, its subject and text."""
+    """Return the key of a schema from texts: its registry, how it is looked up there, its subject
+    and its text."""
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
         raw = part.encode()
@@ -26,10 +27,10 @@ def schema_key(*parts: str) -> SchemaKey:
 
 
 class SchemaIds:
-    """Ids of at most `limit` schemas; the least recently used ones go first.
+    """A cache of at most `limit` schema ids; the least recently used ids are removed first.
 
-    One serves all converters of a process. Threads may share it; an id that two of them lack at
-    the same time is asked for twice.
+    One instance serves all converters of a process. Threads may share it; an id that two of them
+    lack at the same time is requested twice.
     """
 
     def __init__(self, limit: int = MOST_IDS) -> None:
@@ -41,20 +42,20 @@ class SchemaIds:
         return len(self._ids)
 
     def of(self, key: SchemaKey, ask: Callable[[], int]) -> int:
-        """The id of a schema; `ask` is called for one that is not kept."""
+        """Return the id of a schema; `ask` is called for an id that is not in the cache."""
         number = self._ids.of(key, ask)
         for used in self._used:
             used[key] = number
         return number
 
     def learn(self, ids: Mapping[SchemaKey, int]) -> None:
-        """Keep ids that were asked for elsewhere."""
+        """Add ids that another process requested."""
         for key, number in ids.items():
             self._ids.put(key, number)
 
     @contextmanager
     def used(self) -> Iterator[dict[SchemaKey, int]]:
-        """The ids that are needed inside of the block, kept ones as well as others."""
+        """Yield a dict that gets every id that is used inside the block, from the cache or not."""
         used: dict[SchemaKey, int] = {}
         self._used.append(used)
         try:

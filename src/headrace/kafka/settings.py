@@ -1,4 +1,4 @@
-"""Settings of Kafka's Java clients, as Debezium's users write them, in librdkafka's words."""
+"""Settings of Kafka's Java clients, as in a Debezium configuration, translated for librdkafka."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.config.credentials.changing import ChangingText, text_now
 from headrace.config.secret import SecretSource
 from headrace.errors import HeadraceError
 
-# Of the Java client, without a meaning for this one.
+# Settings of the Java clients without a counterpart in librdkafka.
 _JAVA_ONLY = frozenset(
     [
         "default.api.timeout.ms",
@@ -22,7 +22,7 @@ _JAVA_ONLY = frozenset(
         "value.deserializer",
     ]
 )
-# Of Java's producer, without a meaning for this one.
+# Settings of the Java producer without a counterpart in librdkafka.
 _JAVA_PRODUCER_ONLY = re.compile(
     r"(key|value)\.serializer|partitioner\..+|max\.block\.ms|metadata\.max\.idle\.ms|metrics?\..+"
     r"|auto\.include\.jmx\.reporter|enable\.metrics\.push|security\.providers|transactional\.id"
@@ -35,7 +35,7 @@ _PRODUCER_NAMES = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
 }
 _LEVEL = re.compile(r"compression\.(gzip|lz4|zstd)\.level")
-# Certificates in PEM: texts in settings, and files.
+# Certificates in PEM: as texts in settings, and as files.
 _PEM_TEXTS = {
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
@@ -55,14 +55,14 @@ _LOGINS = {
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a client is for: the words of its errors."""
+    """The use of a client, for the texts of its errors."""
 
     area: str
     """First part of the codes of its errors, e.g. `signals`."""
     use: str
-    """e.g. "the kafka channel"."""
+    """Name of the use in messages, e.g. "the kafka channel"."""
     enabled_by: str
-    """What in the configuration asks for it, e.g. "signal.enabled.channels has kafka"."""
+    """The part of the configuration that enables it, e.g. "signal.enabled.channels has kafka"."""
     settings: str
     """Prefix of its settings, e.g. `signal.consumer`."""
     brokers: str
@@ -71,19 +71,19 @@ class Purpose:
     def error(
         self, code: str, message: str, remedy: str, *, retriable: bool = False
     ) -> HeadraceError:
-        """An error of this client."""
+        """Return an error of this client."""
         return HeadraceError(f"{self.area}.{code}", message, remedy, retriable=retriable)
 
 
 @dataclass(frozen=True)
 class JaasOption:
-    """See SecretSource: an option of a login configuration that may change."""
+    """An option of a JAAS login configuration that may change; see SecretSource."""
 
     source: SecretSource
     name: str
 
     def current(self) -> str:
-        """See SecretSource; empty where the configuration has no such option."""
+        """See SecretSource; empty if the configuration has no such option."""
         return _jaas_options(self.source.current()).get(self.name, "")
 
     def renewed(self, used: str) -> str:  # noqa: ARG002 - of the whole configuration
@@ -91,7 +91,7 @@ class JaasOption:
         return self.current()
 
     def seen(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        """See SecretSource: those of the configuration, which has them."""
+        """See SecretSource: the secrets that the whole configuration was read from."""
         return self.source.seen()
 
 
@@ -100,7 +100,8 @@ def _jaas_options(jaas: str) -> dict[str, str]:
 
 
 def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
-    """`given` (without their prefix, names in any case) and the brokers, as librdkafka writes them.
+    """Return the settings `given` (without their prefix, names in any case) and the brokers, as
+    librdkafka names them.
 
     Logins with a password, PEM certificates and settings that differ only in spelling are
     translated. Raises HeadraceError(".kafka_setting") for any other login of Java.
@@ -119,8 +120,9 @@ def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) ->
 
 
 def producer_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
-    """As `client_settings`, of a producer: Java's sizes in librdkafka's words; serializers and
-    partitioners, which run in Java only, and `transactional.id` are left out."""
+    """Return a producer's settings, translated as by `client_settings`, with Java's sizes in
+    librdkafka's units; serializers and partitioners, which run in Java only, and `transactional.id`
+    are left out."""
     settings: dict[str, str] = {}
     for name, text in client_settings(purpose, given, brokers).items():
         if _JAVA_PRODUCER_ONLY.fullmatch(name):
@@ -136,12 +138,12 @@ def producer_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) 
 
 
 def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a consumer that a producer shares: brokers, login, TLS."""
+    """Return the settings of a consumer that a producer shares: brokers, login, TLS."""
     return {name: text for name, text in settings.items() if _CONNECTION.fullmatch(name)}
 
 
 def offset_reset(settings: Mapping[str, str]) -> str:
-    """Where reading begins that nobody has begun: earliest, latest or error."""
+    """Return where reading begins without a committed offset: earliest, latest or error."""
     text = settings.get("auto.offset.reset", "earliest").strip().lower()
     return {
         "smallest": "earliest",
@@ -166,7 +168,7 @@ def _certificates(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _login(purpose: Purpose, jaas: str) -> dict[str, str]:
-    """User and password of Java's login configuration."""
+    """Return user and password of Java's login configuration."""
     source = jaas.source if isinstance(jaas, ChangingText) else None
     jaas = text_now(jaas)
     login: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Topics that are made when their first record comes, as `topic.creation.*` says."""
+"""Topics created before their first record, as `topic.creation.*` says."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from headrace.kafka.settings import Purpose
 
 _DEFAULT = "default"
 _BROKERS = -1
-"""Partitions and replication factor that the brokers' settings give."""
+"""Value for partitions and replication factor that leaves them to the brokers' settings."""
 _CREATE_SECONDS = 30.0
 _OPTIONS = ("include", "exclude", "partitions", "replication.factor")
 
 
 @dataclass(frozen=True)
 class TopicGroup:
-    """Topics that are created alike. `configs` are their settings in Kafka's words."""
+    """Topics that are created alike. `configs` are their settings with Kafka's names."""
 
     name: str
     include: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class TopicGroup:
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, topic: str) -> bool:
-        """Whether it is a group of `topic`; the default group has every one."""
+        """Whether `topic` belongs to this group; every topic belongs to the default group."""
         if self.name == _DEFAULT:
             return True
         return _matches(self.include, topic) and not _matches(self.exclude, topic)
@@ -46,15 +46,16 @@ class TopicGroup:
 
 @dataclass(frozen=True)
 class TopicCreation:
-    """The groups in their order, the default one last; without `is_enabled` only brokers create
-    topics."""
+    """The groups in their order, the default one last; if `is_enabled` is false, only brokers
+    create topics."""
 
     groups: tuple[TopicGroup, ...] = (TopicGroup(_DEFAULT),)
     is_enabled: bool = True
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> TopicCreation:
-        """What Kafka Connect reads behind `topic.creation.`: `groups`, and `GROUP.OPTION`.
+        """Read the properties with the prefix `topic.creation.`, as Kafka Connect does: `groups`,
+        and `GROUP.OPTION`.
 
         Raises HeadraceError("kafka.topic_creation").
         """
@@ -75,12 +76,12 @@ class TopicCreation:
         return cls(groups, is_enabled=enabled == "true")
 
     def of_topic(self, topic: str) -> TopicGroup:
-        """The first group that has the topic."""
+        """Return the first group that the topic belongs to."""
         return next(group for group in self.groups if group.has(topic))
 
 
 class Topics:
-    """The topics that records go to; each is looked for once, until `forget`."""
+    """The topics that records go to; each is looked up once, until `forget`."""
 
     def __init__(
         self, purpose: Purpose, settings: Mapping[str, str], creation: TopicCreation
@@ -92,8 +93,8 @@ class Topics:
         self._admin: Any = None
 
     def ensure(self, names: Iterable[str | None]) -> None:
-        """Create those of the topics that are not there, or with topic.creation.enable=false let
-        brokers do it that create topics by themselves.
+        """Create the missing topics, or, with topic.creation.enable=false, let brokers with
+        auto.create.topics.enable create them.
 
         Raises HeadraceError: "kafka.kafka_unreachable" (retriable), "kafka.topic_refused",
         "kafka.topic_missing", "kafka.topic_name".
@@ -114,7 +115,8 @@ class Topics:
         self._present.update(missing)
 
     def _let_brokers_create(self, names: list[str]) -> None:
-        """Asking for a topic makes a broker with auto.create.topics.enable create it."""
+        """Request the metadata of topics, for which brokers with auto.create.topics.enable create
+        them."""
         kafka = load_client(self._purpose)
         for name in names:
             try:
@@ -132,16 +134,16 @@ class Topics:
                 )
 
     def gone(self, more: Iterable[str] = ()) -> list[str]:
-        """Which of the topics that were there, and of `more`, are not there any more. Raises as
-        `ensure`."""
+        """Return the topics, of those known to exist and of `more`, that do not exist any more.
+        Raises as `ensure`."""
         return [name for name in (*more, *self._present) if not self.partitions(name)]
 
     def forget(self) -> None:
-        """Look for every topic again."""
+        """Forget which topics exist, so that each is looked up again."""
         self._present.clear()
 
     def partitions(self, name: str) -> int:
-        """How many partitions a topic has; 0 when it is not there. Raises as `ensure`."""
+        """Return how many partitions a topic has; 0 if it does not exist. Raises as `ensure`."""
         kafka, admin = load_client(self._purpose), self._opened()
         asked = kafka.TopicCollection([name])
         (described,) = admin.describe_topics(asked, request_timeout=ANSWER_SECONDS).values()
@@ -155,7 +157,7 @@ class Topics:
         return partitions
 
     def create(self, names: Iterable[str], group: TopicGroup | None = None) -> None:
-        """Create topics as their groups say, or as `group` does. Raises as `ensure`."""
+        """Create topics as their groups say, or as `group` says. Raises as `ensure`."""
         module, kafka = load_admin(self._purpose), load_client(self._purpose)
         wanted = []
         for name in names:
@@ -175,7 +177,7 @@ class Topics:
         self._await([topic.topic for topic in wanted])
 
     def widen(self, name: str, partitions: int) -> None:
-        """Give a topic more partitions. Raises as `ensure`."""
+        """Raise the number of a topic's partitions. Raises as `ensure`."""
         module, kafka = load_admin(self._purpose), load_client(self._purpose)
         (done,) = (
             self._opened().create_partitions([module.NewPartitions(name, partitions)]).values()
@@ -186,7 +188,7 @@ class Topics:
             raise self._translated(error.args[0], name) from None
 
     def config(self, name: str, option: str) -> str | None:
-        """A setting of a topic; None when it is not to be known. Raises nothing."""
+        """Return a setting of a topic; None if it cannot be read. Raises nothing."""
         module, kafka = load_admin(self._purpose), load_client(self._purpose)
         resource = module.ConfigResource(module.RESOURCE_TOPIC, name)
         (described,) = self._opened().describe_configs([resource]).values()
@@ -197,7 +199,7 @@ class Topics:
         return None if entry is None else entry.value
 
     def _await(self, names: list[str]) -> None:
-        """A topic that was created is not known to every broker at once."""
+        """Wait until created topics are known: brokers do not all know them at once."""
         deadline = time.monotonic() + ANSWER_SECONDS
         for name in names:
             while not self.partitions(name) and time.monotonic() < deadline:
@@ -235,7 +237,7 @@ class Topics:
 
 
 def _waits(codes: Any) -> tuple[int, ...]:
-    """Errors that end by themselves."""
+    """Return the codes of errors that end by themselves."""
     return (
         codes._TIMED_OUT,
         codes._TRANSPORT,
