@@ -1,4 +1,4 @@
-"""The channels that signals come through besides the log: the file, the topic."""
+"""The signal channels other than the log: the file and the Kafka topic."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from headrace.signals.topic import SignalTopic
 
 
 def has_channels(config: ConnectorConfig) -> bool:
-    """Whether signals may come from elsewhere than the log."""
+    """Whether a channel other than the log is enabled."""
     return not {"file", "kafka"}.isdisjoint(config.signal_enabled_channels)
 
 
 class Channels:
-    """The channels of a configuration; true if there is one. The progress contains how far each was
-    read, so that a signal is applied once, whenever the process dies."""
+    """The file and Kafka channels of a configuration; true if one is enabled. The progress contains
+    how far each was read, so that a signal is applied once, whenever the process dies."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         enabled = config.signal_enabled_channels
@@ -33,14 +33,15 @@ class Channels:
         return self._file is not None or self._topic is not None
 
     def forget(self, held: SignalProgress) -> None:
-        """The checkpoint holds this."""
+        """Note that the checkpoint contains the progress `held`."""
         if self._file is not None:
             self._file.forget(held.file)
         if self._topic is not None:
             self._topic.forget(held.kafka)
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
-        """Signals after `progress` that were not applied yet, and the progress with them."""
+        """Return the signals after `progress` that were not applied yet, and the progress after
+        them."""
         taken: list[Signal] = []
         if self._file is not None:
             signals, number = self._file.take(progress.file)
@@ -53,6 +54,6 @@ class Channels:
         return taken, progress
 
     def close(self) -> None:
-        """Never raises."""
+        """Close the channels. Never raises."""
         if self._topic is not None:
             self._topic.close()

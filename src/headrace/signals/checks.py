@@ -9,7 +9,8 @@ from headrace.signals.kafka import check_topic
 
 
 def check_channels(config: ConnectorConfig, findings: Findings) -> None:
-    """Without Kafka the stream starts all the same. Raises HeadraceError where it does not."""
+    """Check that the signal topic exists. A retriable error is added as a warning, because the
+    stream starts without Kafka, too; other errors are raised as HeadraceError."""
     if "kafka" not in config.signal_enabled_channels:
         return
     try:

@@ -1,5 +1,5 @@
 """The signal collection: a table (or a collection of documents) of the database, whose inserts are
-signals, and where windows of incremental snapshots are marked."""
+signals, and which marks the windows of incremental snapshots."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ log = logging.getLogger(__name__)
 
 
 Cells = Sequence[bytes | None]
-"""The cells of a row's image, in their order; None is a null or what the log does not tell."""
+"""The cells of a row's image, in their order; None: null, or not in the log."""
 
 SignalTexts = Callable[[Cells], list[str | None]]
-"""Gives id, type and data of a signal that was read from the log, whatever its collection holds
-otherwise; fewer texts where a signal lacks them. The image of a deletion may have the id alone."""
+"""A function that returns id, type and data of a signal from the log, whatever other fields its
+collection has; fewer texts if the signal lacks some. The image of a deletion may have only the
+id."""
 
 
 def signal_columns(cells: Cells) -> list[str | None]:
-    """`SignalTexts` of a table: its first three columns, in its own order."""
+    """Return the `SignalTexts` of a table: its first three columns, in the table's order."""
     return [None if cell is None else cell.decode(errors="replace") for cell in cells[:3]]
 
 
@@ -35,7 +36,7 @@ class SignalCollection(Protocol):
 
     @property
     def name(self) -> str:
-        """As filters name it, e.g. `schema.table`."""
+        """The name as filters write it, e.g. `schema.table`."""
         ...
 
     def insert(self, signal: Signal) -> None:
@@ -52,8 +53,8 @@ class SignalCollection(Protocol):
 
 
 class Watermarks:
-    """Writes where windows open and close in the log. A mark that cannot be written is tried again
-    as signal.emit.failure.* says."""
+    """Writes the marks that open and close windows in the log. A mark that cannot be written is
+    tried again as signal.emit.failure.* says."""
 
     def __init__(self, config: ConnectorConfig, collection: SignalCollection) -> None:
         self._config, self._collection = config, collection
@@ -61,13 +62,14 @@ class Watermarks:
         self._opened = ""
 
     def open(self, window: str) -> None:
-        """Raises HeadraceError when the database refuses."""
+        """Write the mark that opens a window. Raises HeadraceError when the database refuses."""
         self._opened = _now()
         data = json.dumps({"openWindowTimestamp": self._opened})
         self._write(Signal(f"{window}-open", "snapshot-window-open", data))
 
     def close(self, window: str) -> None:
-        """As `open`. With insert_delete the mark that opened is deleted instead."""
+        """Write the mark that closes a window; with insert_delete, delete the opening mark instead.
+        Raises as `open`."""
         if self._deletes:
             self._write(f"{window}-open")
             return
@@ -98,7 +100,7 @@ class Watermarks:
 
 
 def _now() -> str:
-    """As Java's Instant prints it."""
+    """Return the current time as Java's Instant prints it."""
     nanoseconds = time.time_ns()
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,8 +1,8 @@
-"""Filters that come with signals: checked by structure, and generated from the checked tree.
+"""Filters of signals: checked by structure, and generated from the checked tree.
 
-Whoever may write a signal may not run SQL of their choice. A filter is one boolean expression over
-the columns of its table; the text that reaches the database is generated from the checked tree, so
-the two cannot be understood differently.
+Users who may write a signal may not run arbitrary SQL. A filter is one boolean expression over the
+columns of its table; the text that reaches the database is generated from the checked tree, so that
+parser and database cannot interpret it differently.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ _BEFORE_GROUPS = frozenset(
 
 
 def checked_filter(text: str, table: str, columns: Collection[str], *, dialect: str) -> str:
-    """`text` as SQL that is safe to add to a query of `table` (schema.table). `dialect` is what
-    sqlglot calls the database's SQL.
+    """Return `text` as SQL that is safe to add to a query of `table` (schema.table). `dialect` is
+    sqlglot's name of the database's SQL.
 
     Raises ValueError with a sentence that says what is refused.
     """
@@ -98,7 +98,8 @@ def checked_filter(text: str, table: str, columns: Collection[str], *, dialect: 
 
 
 def _checked_filter(text: str, table: str, columns: Collection[str], dialect: str) -> str:
-    """As `checked_filter`; parsing, walking and writing a deep tree may each be too deep."""
+    """Do the work of `checked_filter`. Parsing, walking and writing a deep tree may each raise
+    RecursionError."""
     trees = _parse(text, dialect)
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:
@@ -118,9 +119,9 @@ def _checked_filter(text: str, table: str, columns: Collection[str], dialect: st
 
 
 def selected_filter(text: str, table: str, columns: Collection[str], *, dialect: str) -> str:
-    """The condition in `SELECT * FROM table WHERE …`, as blocking snapshots have their filters, or
-    a condition alone; checked as by `checked_filter`. ORDER BY is left out: chunks come in an order
-    of their own."""
+    """Return the condition of `SELECT * FROM table WHERE …`, the form of filters of blocking
+    snapshots, or of a condition alone; checked as by `checked_filter`. ORDER BY is left out: chunks
+    have an order of their own."""
     if not text.lstrip().lower().startswith("select"):
         return checked_filter(text, table, columns, dialect=dialect)
     try:
@@ -133,7 +134,7 @@ def selected_filter(text: str, table: str, columns: Collection[str], *, dialect:
 
 
 def _condition_of(text: str, table: str, dialect: str) -> str | None:
-    """The text after the WHERE of a SELECT of all of `table`; None: there is no WHERE."""
+    """Return the text after the WHERE of a SELECT of all of `table`; None: it has no WHERE."""
     trees = _parse(text, dialect)
     tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Select):
@@ -155,8 +156,9 @@ def _condition_of(text: str, table: str, dialect: str) -> str | None:
 
 
 def _parse(text: str, dialect: str) -> list[exp.Expr | None]:
-    """Raises ValueError for what would take long: the parser tries a call as a type, too, and so
-    doubles its time with every call inside of a call; a cast of a cast is a level of the tree."""
+    """Parse a text. Raises ValueError for a text that would take long: the parser tries each call
+    also as a type, which doubles its time with every nested call; a nested cast is a level of the
+    tree."""
     if len(text) > _LONGEST:
         raise ValueError(f"a filter has at most {_LONGEST} characters")
     calls: list[bool] = []
@@ -180,7 +182,7 @@ def _parse(text: str, dialect: str) -> list[exp.Expr | None]:
         before = token
     try:
         return sqlglot.parse(text, read=dialect)
-    except (AttributeError, LookupError, TypeError):  # it takes a part to be there, as in {:}
+    except (AttributeError, LookupError, TypeError):  # the parser expects a part that {:} lacks
         raise ParseError("it cannot be parsed") from None
 
 
@@ -199,7 +201,7 @@ def _name(column: exp.Column, table: str, columns: Collection[str], dialect: str
     identifier = column.this
     if not isinstance(identifier, exp.Identifier):
         raise ValueError("a filter names its columns")
-    # Databases fold names that are not quoted, each in its way.
+    # Databases fold unquoted names, each in its own way.
     name = Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).name
     if name not in columns:
         raise ValueError(

@@ -1,9 +1,9 @@
-"""Which tables a signal names: regular expressions over `schema.table`, any case, as Debezium's.
+"""Tables that a signal names: regular expressions over `schema.table`, any case, as Debezium's.
 
-They run on the thread that polls, and anybody who may write a signal writes them. Python's engine
-takes exponential time for some, and nothing can interrupt it; RE2, which PyArrow brings along,
-takes time in proportion to the name. What it leaves out for that, look-around and back references,
-is refused with a sentence.
+They run on the thread that polls, and come from any user who may write a signal. Python's engine
+takes exponential time for some, and nothing can interrupt it; RE2, which is part of PyArrow, takes
+time in proportion to the name. It lacks look-around and back references; an expression with these
+is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _PLAIN = re.compile(r"\w+\.\w+", re.ASCII)
 
 
 def check_expression(expression: str) -> None:
-    """Raises ValueError with a sentence when `expression` cannot be used."""
+    """Check a regular expression. Raises ValueError with a sentence when it cannot be used."""
     matching(expression, [""])  # nothing is compiled for no names
 
 
 def matching(expression: str, names: Sequence[str], qualifier: str = "") -> list[str]:
-    """The `names` that `expression` matches as a whole, in their order; `qualifier` (a database and
-    a dot) may precede each.
+    """Return the `names` that `expression` matches as a whole, in their order; `qualifier` (a
+    database and a dot) may precede each.
 
     Raises ValueError with a sentence that names the expression.
     """
@@ -56,7 +56,8 @@ def _matching(expression: str, names: Sequence[str]) -> list[str]:
 
 
 def named(expression: str, names: Sequence[str], qualifier: str = "") -> list[str]:
-    """As `matching`; an expression that matches none may be a name with quotes."""
+    """Return names as `matching`, or, if the expression matches none, those that are equal to it
+    without quotes."""
     plain = unquoted(expression)
     return matching(expression, names, qualifier) or [
         name for name in names if plain in (name, qualifier + name)
@@ -64,5 +65,5 @@ def named(expression: str, names: Sequence[str], qualifier: str = "") -> list[st
 
 
 def unquoted(name: str) -> str:
-    """`"a"."b.c"` names what `a.b.c` would not."""
+    """Return a name without quotes: `"a"."b.c"` as `a.b.c`."""
     return re.sub(r'"((?:[^"]|"")*)"', lambda part: part[1].replace('""', '"'), name)

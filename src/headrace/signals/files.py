@@ -1,13 +1,13 @@
 """The file channel: one JSON object per line, `{"id": …, "type": …, "data": {…}}`.
 
-What is read must not be lost when the process dies before the checkpoint knows of it, and must
-not be done twice. So the file is moved aside under a number, the offset carries the number, and
-what was moved is deleted when the checkpoint holds that offset.
+A signal that was read must not be lost when the process dies before the checkpoint contains it, and
+must not be applied twice. So the file is renamed with a number, the offset carries the number, and
+the renamed file is deleted when the checkpoint contains that offset.
 
-A writer that opened the file before it was moved may still write into it afterwards. So the name of
-a moved file says which of its bytes were read (FILE.taken-NUMBER.FROM-TO), and what a writer adds
-later is taken under a later number (FILE.late-FROM until then). A file is deleted when no writer
-has it open, as far as the operating system tells: see `_has_writer`.
+A writer that opened the file before it was renamed may still write into it afterwards. So the name
+of a renamed file says which of its bytes were read (FILE.taken-NUMBER.FROM-TO), and lines that a
+writer adds later are taken under a later number (FILE.late-FROM until then). A file is deleted when
+no writer has it open, as far as the operating system can tell: see `_has_writer`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from headrace.signals.signal import Signal, parse_signal
 log = logging.getLogger(__name__)
 
 _TAKE_SECONDS, _APPEND_SECONDS = 0.5, 30.0
-"""How long another process may keep the file's lock: the stream waits meanwhile."""
+"""Seconds that reading and appending wait for another process's lock of the file; the stream waits
+for reading."""
 
 _TAKEN = re.compile(r"\.taken-([0-9]{1,18})(?:\.([0-9]{1,18})-([0-9]{1,18})?)?", re.ASCII)
 _LATE = re.compile(r"\.late-([0-9]{1,18})(?:\.[0-9]{1,18})?", re.ASCII)
@@ -40,8 +41,8 @@ _LATE = re.compile(r"\.late-([0-9]{1,18})(?:\.[0-9]{1,18})?", re.ASCII)
 
 @dataclass(frozen=True)
 class _Taken:
-    """A file that was moved aside: its number, and its bytes [start, end) that were read; `end` is
-    None before they are."""
+    """A renamed file: its number, and its bytes [start, end) that were read; `end` is None
+    before."""
 
     path: Path
     number: int
@@ -50,7 +51,7 @@ class _Taken:
 
 
 class SignalFile:
-    """A file that others append lines to; looked at every `interval` seconds."""
+    """A file that other processes append lines to; it is read every `interval` seconds."""
 
     def __init__(self, path: str | os.PathLike[str], interval: float) -> None:
         self.path = Path(path)
@@ -59,9 +60,9 @@ class SignalFile:
         self._is_kept_locked = False
 
     def forget(self, number: int) -> None:
-        """The checkpoint holds that everything up to `number` was done. What a writer adds to a
-        file after it was read is kept for `take`. A file that somebody has locked stays until the
-        next call."""
+        """Delete the files up to `number`, whose signals the checkpoint contains. Lines that a
+        writer adds to a file after it was read are kept for `take`. A file that another process has
+        locked stays until the next call."""
         for taken in self._taken():
             if taken.number > number:
                 continue
@@ -73,7 +74,8 @@ class SignalFile:
                     taken.path.unlink()
 
     def take(self, number: int) -> tuple[list[Signal], int]:
-        """Signals that nobody has done after `number`, and the number that stands for them."""
+        """Return the signals after `number` that were not applied yet, and the number after
+        them."""
         now = time.monotonic()
         left = [taken for taken in self._taken() if taken.number > number]
         if not left:
@@ -87,8 +89,8 @@ class SignalFile:
         return signals, max(taken.number for taken in left)
 
     def _moved(self, number: int) -> list[_Taken]:
-        """The files that have whole lines nobody took yet, moved aside under numbers after
-        `number`, what was added late first."""
+        """Return the files with whole lines that were not taken yet, renamed with numbers after
+        `number`; late lines come first."""
         moved = []
         is_kept_locked = False
         for path, start in [*self._late(), (self.path, 0)]:
@@ -99,7 +101,7 @@ class SignalFile:
                 if not self._is_kept_locked:
                     log.warning("another process keeps %s locked: its signals wait", path)
             except OSError:
-                pass  # it is not there, or not to be read
+                pass  # it does not exist, or cannot be read
             else:
                 if taken is not None:
                     number += 1
@@ -108,12 +110,13 @@ class SignalFile:
         return moved
 
     def _move(self, path: Path, start: int, number: int) -> _Taken | None:
-        """A file that has whole lines from `start` on is moved aside. Raises OSError."""
-        # append_line waits, and looks for the file again.
+        """Rename a file that has whole lines after byte `start`; None if it has none. Raises
+        OSError."""
+        # Meanwhile append_line waits for the lock, and then opens the file again.
         with _locked(path, _TAKE_SECONDS) as file:
             has_ended = start > 0 and not _has_writer(file)
             text = path.read_bytes()[start:]
-            # A line that is being written has no end yet.
+            # A line that is being written has no line end yet.
             if text.endswith(b"\n"):
                 taken = _Taken(self._named(f"taken-{number}.{start}-"), number, start)
                 path.rename(taken.path)
@@ -123,7 +126,7 @@ class SignalFile:
         return None
 
     def _read(self, taken: _Taken) -> str:
-        """The whole lines of a file that was moved aside; then its name says which they are."""
+        """Return the whole lines of a renamed file; add their byte range to its name."""
         raw = taken.path.read_bytes()
         end = max(raw.rfind(b"\n") + 1, taken.start)
         taken.path.rename(self._named(f"taken-{taken.number}.{taken.start}-{end}"))
@@ -133,7 +136,7 @@ class SignalFile:
         return self.path.with_name(f"{self.path.name}.{ending}")
 
     def _beside(self, pattern: re.Pattern[str]) -> Iterator[tuple[Path, re.Match[str]]]:
-        """Files beside this one whose names go on as `pattern` says."""
+        """Yield the files in the same folder whose names continue as `pattern` says."""
         with suppress(FileNotFoundError):
             for path in self.path.parent.iterdir():
                 if path.name.startswith(self.path.name):
@@ -156,8 +159,9 @@ class SignalFile:
 
 @contextmanager
 def _locked(path: Path, seconds: float) -> Iterator[int]:
-    """The file, open for reading: nobody else who locks it moves it or writes to it. Raises
-    OSError; BlockingIOError when another process keeps it locked for `seconds`."""
+    """Yield the file, open for reading and locked: other processes that lock it cannot move it or
+    write to it. Raises OSError; BlockingIOError when another process keeps it locked for
+    `seconds`."""
     file = os.open(path, os.O_RDONLY)
     try:
         _lock(file, seconds)
@@ -167,7 +171,7 @@ def _locked(path: Path, seconds: float) -> Iterator[int]:
 
 
 def _lock(file: int, seconds: float) -> None:
-    """Raises BlockingIOError as `_locked`."""
+    """Lock a file. Raises BlockingIOError as `_locked`."""
     deadline = Deadline(seconds)
     while True:
         try:
@@ -183,13 +187,14 @@ def _lock(file: int, seconds: float) -> None:
 
 
 def _has_writer(file: int) -> bool:
-    """Whether another open file is this one, and may be written; `file` is open for reading. Linux
-    tells the owner of a file, and root, where the file system has leases; False elsewhere. While
-    `file` stays open nobody opens the file for writing."""
+    """Whether the file is open for writing elsewhere; `file` is open for reading. Linux answers to
+    the owner of a file, and to root, if the file system has leases; False elsewhere. While `file`
+    stays open, nobody can open the file for writing."""
     if not hasattr(fcntl, "F_SETLEASE"):
         return False
     try:
-        # Who opens it for writing meanwhile makes the system send a signal: one that does nothing.
+        # The system signals the holder of a lease when a process opens the file for writing; SIGURG
+        # is ignored by default.
         fcntl.fcntl(file, fcntl.F_SETSIG, SIGURG)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
@@ -198,7 +203,7 @@ def _has_writer(file: int) -> bool:
 
 
 def parse_lines(text: str) -> list[Signal]:
-    """The signals of these lines; a line that is not a signal is left out with a warning."""
+    """Return the signals of these lines; a line that is not a signal is left out with a warning."""
     signals = []
     for line in text.split("\n"):
         if line.strip():
@@ -210,7 +215,7 @@ def parse_lines(text: str) -> list[Signal]:
 
 
 def append_line(path: str | os.PathLike[str], signal: Signal) -> None:
-    """Write one signal, whole, at the end of the file, and never into one that was taken. Raises
+    """Append one signal as a whole line to the file, never to one that was renamed. Raises
     HeadraceError("signals.file_locked") and OSError."""
     data = None if signal.data is None else json.loads(signal.data)
     line = json.dumps({"id": signal.id, "type": signal.type, "data": data}) + "\n"

@@ -1,4 +1,4 @@
-"""The kafka channel's client: opened with Debezium's settings, and one signal sent."""
+"""The client of the kafka channel: opened with Debezium's settings, and one signal sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANNEL = Purpose(
     brokers="signal.kafka.bootstrap.servers",
 )
 _SEND_SECONDS = 15.0
-# The place is kept in the checkpoint; it is committed to the group only for information.
+# The checkpoint keeps the place; it is committed to the group only for information.
 _OURS = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
 
 
@@ -33,8 +33,8 @@ def open_consumer(
     on_error: Callable[[KafkaError], None],
     on_commit: Callable[[KafkaError | None, Any], None],
 ) -> Consumer:
-    """The channel's consumer, which connects by itself. `on_error` gets the errors of brokers,
-    `committed` how a commit ended.
+    """Return the channel's consumer, which connects by itself. `on_error` gets the errors of
+    brokers, `on_commit` the result of a commit.
 
     Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting").
     """
@@ -43,7 +43,7 @@ def open_consumer(
 
 
 def consumer_settings(config: ConnectorConfig) -> dict[str, str]:
-    """Settings of the channel's consumer, in librdkafka's words.
+    """Return the settings of the channel's consumer, with librdkafka's names.
 
     Raises HeadraceError("signals.kafka_setting").
     """
@@ -57,12 +57,12 @@ def consumer_settings(config: ConnectorConfig) -> dict[str, str]:
 
 
 def reset(config: ConnectorConfig) -> str:
-    """Where reading begins that nobody has begun: earliest, latest or error."""
+    """Return where reading begins without a committed offset: earliest, latest or error."""
     return offset_reset(_settings(config))
 
 
 def find_partitions(consumer: Any, config: ConnectorConfig) -> list[int]:
-    """The partitions of the signal topic.
+    """Return the partitions of the signal topic.
 
     Raises HeadraceError("signals.kafka_unreachable") or ("signals.no_topic").
     """
@@ -76,14 +76,15 @@ def find_partitions(consumer: Any, config: ConnectorConfig) -> list[int]:
 
 
 def check_settings(config: ConnectorConfig) -> None:
-    """Whether the channel can be opened; Kafka is not asked. Raises as `open_consumer`."""
+    """Check that the channel can be opened, without a connection to Kafka. Raises as
+    `open_consumer`."""
     if "kafka" in config.signal_enabled_channels:
         open_consumer(config, on_error=_nothing, on_commit=_nothing).close()
 
 
 def check_topic(config: ConnectorConfig) -> None:
-    """Whether the signal topic is there. Raises as `open_consumer` and `find_partitions`."""
-    # Asked by a consumer, for a producer's question creates the topic.
+    """Check that the signal topic exists. Raises as `open_consumer` and `find_partitions`."""
+    # A consumer, because a metadata request of a producer creates the topic.
     consumer = open_consumer(config, on_error=_nothing, on_commit=_nothing)
     try:
         find_partitions(consumer, config)
@@ -92,12 +93,12 @@ def check_topic(config: ConnectorConfig) -> None:
 
 
 def unreachable(config: ConnectorConfig, error: object) -> HeadraceError:
-    """Kafka does not answer, or refuses."""
+    """Return the error for brokers that do not answer or that refuse."""
     return client.unreachable(CHANNEL, config.signal_brokers(), error)
 
 
 def produce(config: ConnectorConfig, signal: Signal) -> None:
-    """Send one signal, and wait until Kafka has it. Raises HeadraceError."""
+    """Send one signal, and wait until Kafka has acknowledged it. Raises HeadraceError."""
     kafka = client.load_client(CHANNEL)
     settings = connection_settings(_settings(config))
     settings["message.timeout.ms"] = str(int(_SEND_SECONDS * 1000) - 5000)
@@ -130,5 +131,5 @@ def _nothing(*_: object) -> None:
 
 
 def _settings(config: ConnectorConfig) -> dict[str, str]:
-    """`signal.consumer.*` and the brokers, in librdkafka's words."""
+    """Return `signal.consumer.*` and the brokers, with librdkafka's names."""
     return client_settings(CHANNEL, config.signal_consumer, config.signal_brokers() or "")

@@ -1,4 +1,4 @@
-"""Notifications and where they go: the log, and a topic."""
+"""Notifications and their channels: the log, and a topic."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from headrace.config.properties.connector import ConnectorConfig
 log = logging.getLogger("headrace.notifications")
 
 Observer = Callable[[str, str, Mapping[str, str]], None]
-"""Called with the id of a signal, what became of it, and what is to be said of that."""
+"""A function that is called with the id of a signal, its outcome, and data about the outcome."""
 
 HEEDED, IGNORED = "HEEDED", "IGNORED"
-"""Outcomes beside the types of notifications. HEEDED says with `goes_on` whether others follow."""
+"""Outcomes besides the types of notifications: the signal was applied, or ignored. The data of an
+applied one has `goes_on`: whether other outcomes follow."""
 
 _observers: list[Observer] = []
 
 
 def observe(observer: Observer) -> None:
-    """From now on `observer` receives the outcome of signals in this process, whatever channels
-    notifications have."""
+    """Call `observer` with the outcome of every signal in this process from now on, whatever
+    channels notifications have."""
     _observers.append(observer)
 
 
 def tell(identity: str, kind: str, data: Mapping[str, str]) -> None:
-    """Tell the observers what became of the signal `identity`."""
+    """Report an outcome of the signal `identity` to the observers."""
     for observer in _observers:
         observer(identity, kind, data)
 
@@ -39,7 +40,7 @@ INITIAL = "Initial Snapshot"
 
 @dataclass(frozen=True)
 class Notification:
-    """What happened to what; `timestamp` in milliseconds since 1970."""
+    """An event of a snapshot, as Debezium notifies it; `timestamp` in milliseconds since 1970."""
 
     id: str
     type: str
@@ -48,7 +49,7 @@ class Notification:
     timestamp: int
 
     def to_json(self) -> dict[str, Any]:
-        """The record's members, for offsets."""
+        """Return the record's members, for offsets."""
         return {
             "id": self.id,
             "type": self.type,
@@ -59,8 +60,8 @@ class Notification:
 
 
 class Notifier:
-    """A connector's notifications. The log channel is written here; the caller sends the
-    notification to `topic`, the sink channel's (None: no sink channel)."""
+    """A connector's notifications. This class writes to the log channel; the caller sends each
+    notification to `topic`, that of the sink channel (None: no sink channel)."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         channels = config.notification_enabled_channels
@@ -70,14 +71,14 @@ class Notifier:
 
     @property
     def enabled(self) -> bool:
-        """Whether there is a channel."""
+        """Whether a channel is enabled."""
         return self._writes_log or self.topic is not None
 
     def notify(
         self, identity: str, kind: str, aggregate: str, data: Mapping[str, str]
     ) -> Notification:
-        """A notification of this moment. `identity` is its id, `kind` what happened (STARTED, …)
-        to `aggregate`, `data` the additional data without the connector's name."""
+        """Return a notification with the current time. `identity` is its id, `kind` the event
+        (STARTED, …) of `aggregate`, `data` the additional data without the connector's name."""
         notification = Notification(
             identity,
             kind,

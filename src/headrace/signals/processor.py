@@ -1,5 +1,5 @@
 """Applies signals of any channel: each request is checked, and carried out by the component that
-runs snapshots."""
+reads snapshots."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ log = logging.getLogger(__name__)
 signal_log = logging.getLogger("headrace.signals")
 
 P = TypeVar("P", contravariant=True)
-"""The place of a signal in the log."""
+"""A signal's place in the log."""
 
 
 class SnapshotActions(Protocol[P]):
-    """What signals ask of snapshots. `progress` says what is being read; it is replaced, never
-    changed, so that whoever puts the one of before back has undone a signal."""
+    """The actions that signals request of snapshots. `progress` is the state of reading; it is
+    replaced, never changed, so restoring the former object undoes a signal."""
 
     progress: SignalProgress
 
     def execute(self, signal: Signal, action: ExecuteSnapshot, place: P, /) -> None:
-        """Read tables."""
+        """Read the tables that an execute-snapshot names."""
         ...
 
     def stop(self, collections: tuple[str, ...], place: P, /) -> None:
-        """Stop reading these tables; none means all."""
+        """Stop reading these tables; an empty tuple means all."""
         ...
 
     def pause(self, place: P, /) -> None:
-        """Read no further chunk."""
+        """Read no further chunk until `resume`."""
         ...
 
     def resume(self, place: P, /) -> None:
-        """Go on reading."""
+        """Continue reading."""
         ...
 
     def drop_transaction(self, transaction: str, /) -> None:
@@ -61,22 +61,22 @@ class SnapshotActions(Protocol[P]):
         ...
 
     def position_text(self, place: P, /) -> str:
-        """A position of the log for people."""
+        """Return a position of the log for people."""
         ...
 
 
 class SignalProcessor(Generic[P]):
-    """The signals of one stream."""
+    """Applies the signals of one stream."""
 
     def __init__(self, config: ConnectorConfig, actions: SnapshotActions[P]) -> None:
         self._actions = actions
         self._channels = Channels(config)
         self.reads_collection = "source" in config.signal_enabled_channels
-        """Whether what is written to the signal collection is a signal."""
+        """Whether inserts into the signal collection are signals."""
 
     @property
     def has_channels(self) -> bool:
-        """Whether signals may come from elsewhere than the log."""
+        """Whether a channel other than the log is enabled."""
         return bool(self._channels)
 
     def apply_channels(self, held: SignalProgress, place: P) -> None:
@@ -124,7 +124,7 @@ class SignalProcessor(Generic[P]):
         progress = self._actions.progress
         match action:
             case WindowMark():
-                pass  # of a chunk that was given up
+                pass  # a mark of a chunk that is not read any more
             case LogMessage(message):
                 signal_log.info("%s", message.replace("{}", self._actions.position_text(place)))
             case DropTransaction(transaction):

@@ -1,4 +1,4 @@
-"""What an offset says of signals: the incremental snapshot's progress, and what ranges carry."""
+"""The state of signals in an offset: the incremental snapshot's progress, and a range's inserts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from headrace.signals.stored import (
 _LARGEST_SHOWN = (1 << 64) - 1
 
 Key = tuple[str | None, ...]
-"""Values of a table's chunking columns, as its database writes them."""
+"""Values of a table's chunking columns, in the database's notation."""
 
 
 def key_text(key: Key | None) -> str:
-    """A key for people; empty without a key."""
+    """Return a key for people; empty without a key."""
     return ",".join("null" if value is None else value for value in key or ())
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A table that is to be read. `name` is `schema.table`; `condition` is as the signal had it."""
+    """A table still to be read. `name` is `schema.table`; `condition` is the text from the
+    signal."""
 
     name: str
     signal: str
@@ -39,12 +40,12 @@ class Pending:
     surrogate: str | None = None
 
     def to_json(self) -> list[Any]:
-        """As short as it gets: the list is in every offset."""
+        """Return a short form, without names of members: the list is in every offset."""
         return [self.name, self.signal, self.condition, self.surrogate]
 
     @staticmethod
     def from_json(data: list[Any]) -> Pending:
-        """The reverse of `to_json`. Raises ValueError."""
+        """Read the list of `to_json`. Raises ValueError."""
         name, signal, condition, surrogate = data
         return Pending(
             checked_text(name, "table"),
@@ -56,13 +57,14 @@ class Pending:
 
 @dataclass(frozen=True)
 class Insert:
-    """Records that a range holds between those of the log: the rows of a chunk, or a notification.
+    """Records that a range contains between those of the log: the rows of a chunk, or a
+    notification.
 
-    `at` is their place: position, kind, ordinal and first part of `sequence`. `shown` (a place
-    of the log in 64 bits), `last_commit` and `time_us` are what the rows' `source` shows. A chunk
-    is named by its bounds (lower exclusive, None: open; upper inclusive), so that it can be read
-    again; `parts` is how many parts are kept for its rows then (None: an earlier release did not
-    say). `order`: see SignalProgress.
+    `at` is their place: position, kind, ordinal and first part of `sequence`. `shown` (a place of
+    the log in 64 bits), `last_commit` and `time_us` are for the rows' `source`. The bounds of a
+    chunk (lower exclusive, None: open; upper inclusive) identify it, so that it can be read again;
+    `parts` is the number of parts that are reserved for its rows then (None: written by an earlier
+    release). `order`: see SignalProgress.
     """
 
     at: tuple[int, int, int, int]
@@ -77,7 +79,7 @@ class Insert:
     order: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Without what is not there."""
+        """Return a JSON object without members that are None."""
         out: dict[str, Any] = {
             "at": list(self.at),
             "lsn": self.shown,
@@ -100,7 +102,7 @@ class Insert:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Insert:
-        """The reverse of `to_json`. Raises KeyError and ValueError."""
+        """Read the JSON object of `to_json`. Raises KeyError and ValueError."""
         position, kind, ordinal, part = listed(data["at"], "at", _place)
         table, notification = data.get("table"), data.get("notification")
         return Insert(
@@ -118,8 +120,8 @@ class Insert:
 
 
 class Ended(NamedTuple):
-    """A table of a signal that is read no further, and how it ended: `status` is Debezium's word,
-    ABORTED, or IGNORED. Without a `table`: all that the signal asked for."""
+    """A table of a signal whose reading has ended: `status` is Debezium's status, ABORTED, or
+    IGNORED. An empty `table`: all tables of the signal."""
 
     table: str
     signal: str
@@ -127,7 +129,7 @@ class Ended(NamedTuple):
 
 
 class TopicPlace(NamedTuple):
-    """Where a partition of the signal topic is read next."""
+    """The offset at which a partition of the signal topic is read next."""
 
     topic: str
     partition: int
@@ -139,14 +141,13 @@ class SignalProgress:
     """The part of an offset that signals add.
 
     `tables` are those still to be read, the first one from `after` (exclusive; None: from its
-    beginning) to `maximum`; `order` says in the words of the database of which table, and in which
-    order, these are keys (None: nothing tells, or an earlier release did not say); `scanned` counts
-    its rows so far. `stops` are requests that wait for
-    the open window, `blocking` tables whose snapshot waits for the end of the range, `xid` the
-    transaction that asked for it. `inserts` are what the range that ends here holds, `ended` the
-    tables that ended in it. `file` counts
-    what was taken of the signal file (see signals.files), `kafka` is how far the signal topic was
-    read, `ordinal` numbers what is inserted where nothing came from the log.
+    beginning) to `maximum`; `order` names, in the notation of the database, the table and the order
+    of these keys (None: unknown, or written by an earlier release); `scanned` counts its rows so
+    far. `stops` are requests that wait for the open window, `blocking` tables whose snapshot waits
+    for the end of the range, `xid` the transaction that asked for it. `inserts` are those of the
+    range that ends here, `ended` the tables that ended in it. `file` counts the signal files taken
+    (see signals.files), `kafka` is how far the signal topic was read, `ordinal` numbers the inserts
+    between transactions.
     """
 
     tables: tuple[Pending, ...] = ()
@@ -170,28 +171,28 @@ class SignalProgress:
         return bool(self.tables)
 
     def next_table(self, status: str) -> SignalProgress:
-        """Without the first table, which ended with this status."""
+        """Return the progress without the first table, which ended with this status."""
         first = self.tables[0]
         ended = (*self.ended, Ended(first.name, first.signal, status))
         return replace(self.before_first_chunk(), tables=self.tables[1:], ended=ended)
 
     def without(self, tables: Sequence[Pending], status: str) -> SignalProgress:
-        """Without `tables`, which ended with this status."""
+        """Return the progress without `tables`, which ended with this status."""
         rest = tuple(table for table in self.tables if table not in tables)
         ended = tuple(Ended(table.name, table.signal, status) for table in tables)
         begun = self if rest[:1] == self.tables[:1] else self.before_first_chunk()
         return replace(begun, tables=rest, ended=self.ended + ended)
 
     def after_range(self) -> SignalProgress:
-        """Without what only the range that ends here has."""
+        """Return the progress without the state of the range that ends here."""
         return replace(self, inserts=(), ended=())
 
     def before_first_chunk(self) -> SignalProgress:
-        """The progress before the first chunk of the first table."""
+        """Return the progress before the first chunk of the first table."""
         return replace(self, after=None, maximum=None, order=None, scanned=0)
 
     def to_json(self) -> dict[str, Any]:
-        """A canonical JSON object without what is not there."""
+        """Return a canonical JSON object without empty members."""
         out: dict[str, Any] = {}
         if self.tables:
             out |= {
@@ -224,7 +225,7 @@ class SignalProgress:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> SignalProgress:
-        """The reverse of `to_json`. Raises KeyError and ValueError."""
+        """Read the JSON object of `to_json`. Raises KeyError and ValueError."""
         return SignalProgress(
             tables=items(data, "tables", Pending.from_json),
             after=_key(data.get("after")),
@@ -272,7 +273,7 @@ def _topic_place(value: object) -> TopicPlace:
 
 
 def go_on(before: SignalProgress | None, now: SignalProgress | None) -> bool:
-    """Whether a signal was processed since `before`, or asked for rows that are being read."""
+    """Whether a signal was applied since `before`, or tables that a signal named are being read."""
     former, progress = before or SignalProgress(), now or SignalProgress()
     if progress.inserts or progress != former.after_range():
         return True

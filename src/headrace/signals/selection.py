@@ -1,4 +1,4 @@
-"""The tables that a signal is about, of those that are captured or being read."""
+"""The tables that a signal names, of those that are captured or being read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 def tables_to_read(
     identity: str, action: ExecuteSnapshot, captured: Sequence[str], qualifier: str = ""
 ) -> list[Pending]:
-    """The tables of a snapshot that the signal `identity` asks for, each with its filter: of the
-    first entry of `additional-conditions` that is for the table, else `additional-condition`.
+    """Return the tables of a snapshot that the signal `identity` asks for, each with its filter: of
+    the first entry of `additional-conditions` that names the table, else `additional-condition`.
     `qualifier`: see `matching`."""
     names: dict[str, None] = {}
     for expression in action.collections:
@@ -42,8 +42,8 @@ def tables_to_read(
 def followed_tables(
     identity: str, tables: Sequence[Pending], silent: Mapping[str, str]
 ) -> list[Pending]:
-    """The `tables` of the signal `identity` without those of `silent`, whose changes never arrive;
-    `silent` has the reason and the remedy by name. Raises ValueError when none is left."""
+    """Return the `tables` of the signal `identity` without those of `silent`, whose changes never
+    arrive; `silent` has the reason and the remedy by name. Raises ValueError when none is left."""
     followed = [table for table in tables if table.name not in silent]
     if silent and not followed:
         raise ValueError("; ".join(silent.values()))
@@ -55,11 +55,12 @@ def followed_tables(
 def tables_to_stop(
     collections: Sequence[str], tables: Sequence[Pending], qualifier: str = ""
 ) -> list[Pending]:
-    """The `tables` that `collections` name; all if it is empty. `qualifier`: see `matching`."""
+    """Return the `tables` that `collections` name; all if it is empty. `qualifier`: see
+    `matching`."""
     names = [table.name for table in tables]
     try:
         chosen = {name for one in collections for name in named(one, names, qualifier)}
-    except ValueError as problem:  # an earlier version wrote it into the offset
+    except ValueError as problem:  # an earlier version wrote the expression into the offset
         log.warning("a stop-snapshot is ignored: %s", problem)
         return []
     return [table for table in tables if not collections or table.name in chosen]

@@ -1,4 +1,4 @@
-"""Signals that this package sends itself: checked before they travel."""
+"""Signals that this package sends itself: checked before they are sent."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _EXAMPLE = """headrace signal FILE execute-snapshot '{"data-collections": ["inve
 @dataclass(frozen=True)
 class SignalTargets:
     """The names that a signal may use at present: the names of all existing `collections` (tables,
-    `schema.table`), those that are `captured`, and of these the ones whose changes never arrive,
-    each with its remedy. `qualifier` may precede each name."""
+    `schema.table`), those that are `captured`, and, with a remedy for each, the captured ones whose
+    changes never arrive. `qualifier` may precede each name."""
 
     collections: Sequence[str]
     captured: Sequence[str]
@@ -41,8 +41,8 @@ class SignalTargets:
 
 
 def check_targets(signal: Signal, targets: SignalTargets) -> None:
-    """Whether every collection of an execute-snapshot can be read and followed; other signals name
-    none that must be there. Raises HeadraceError("signals.no_collection"),
+    """Check that every collection of an execute-snapshot can be read and followed; other signals
+    name no collection that must exist. Raises HeadraceError("signals.no_collection"),
     ("signals.not_captured"), ("signals.not_published")."""
     action = parse_action(signal)
     if not isinstance(action, ExecuteSnapshot):
@@ -59,7 +59,7 @@ def check_targets(signal: Signal, targets: SignalTargets) -> None:
 
 
 def captured_names(expression: str, targets: SignalTargets) -> list[str]:
-    """The captured collections that an expression of a signal names. Raises
+    """Return the captured collections that an expression of a signal names. Raises
     HeadraceError("signals.no_collection"), ("signals.not_captured")."""
     names = named(expression, targets.captured, targets.qualifier)
     if not names:
@@ -83,7 +83,7 @@ def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
 
 
 def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
-    """A signal that a connector can run. Raises HeadraceError("signals.invalid")."""
+    """Return a signal that a connector can apply. Raises HeadraceError("signals.invalid")."""
     text = data if isinstance(data, str) else json.dumps(data)
     signal = Signal(name or str(uuid.uuid4()), kind, text or "{}")
     try:
@@ -106,7 +106,7 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
 
 
 def channel_of(config: ConnectorConfig, channel: str | None) -> str:
-    """`channel`, or the first that there is: source (the signal table), kafka, file. Raises
+    """Return `channel`, or the first enabled one of source (the signal table), kafka, file. Raises
     HeadraceError("signals.no_channel")."""
     enabled = config.signal_enabled_channels
     present: list[str] = [name for name in ("kafka", "file") if name in enabled]
@@ -129,7 +129,7 @@ def send(
     channel: str,
     insert: Callable[[str, Signal], None],
 ) -> None:
-    """Sends a signal by a channel of `channel_of`: the signal table (`insert`), Kafka, the file.
+    """Send a signal by a channel of `channel_of`: the signal table (`insert`), Kafka, the file.
     Raises the channel's errors."""
     match channel:
         case "source":

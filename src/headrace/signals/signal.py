@@ -1,6 +1,6 @@
-"""Signals: what users ask a running connector to do, parsed from any channel.
+"""Signals: requests of users to a running connector, parsed from any channel.
 
-Anybody may have written them, so whatever is wrong with one is a ValueError with a sentence.
+Any user may have written them, so every mistake in one is a ValueError with a sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MEMBERS = {
 
 @dataclass(frozen=True)
 class Signal:
-    """As it came: `data` is the text of a JSON object."""
+    """A signal as it was received: `data` is the text of a JSON object."""
 
     id: str
     type: str
@@ -43,7 +43,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Condition:
-    """An additional condition: tables it is for (an expression, any case) and the filter."""
+    """An additional condition: an expression (any case) for its tables, and the filter."""
 
     collection: str
     filter: str
@@ -51,8 +51,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class ExecuteSnapshot:
-    """Read these tables; `collections` are expressions for `schema.table`. `condition` is for
-    the tables that none of `conditions` is for."""
+    """A request to read these tables; `collections` are expressions for `schema.table`. `condition`
+    applies to the tables that none of `conditions` names."""
 
     collections: tuple[str, ...]
     blocking: bool = False
@@ -63,39 +63,39 @@ class ExecuteSnapshot:
 
 @dataclass(frozen=True)
 class StopSnapshot:
-    """Stop reading these tables; none means all."""
+    """A request to stop reading these tables; an empty tuple means all."""
 
     collections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class PauseSnapshot:
-    """Read no further chunk."""
+    """A request to read no further chunk."""
 
 
 @dataclass(frozen=True)
 class ResumeSnapshot:
-    """Go on reading."""
+    """A request to continue reading."""
 
 
 @dataclass(frozen=True)
 class LogMessage:
-    """Write `message` to the log; `{}` stands for the position."""
+    """A request to write `message` to the log; `{}` stands for the position."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class DropTransaction:
-    """Leave out what an open transaction has changed and will change, by the id that events show
-    of it."""
+    """A request to leave out all changes of an open transaction, past and future. `transaction` is
+    the id that events show."""
 
     transaction: str
 
 
 @dataclass(frozen=True)
 class WindowMark:
-    """A watermark that a connector wrote."""
+    """A watermark that the connector wrote itself."""
 
     opens: bool
 
@@ -112,8 +112,8 @@ Action = (
 
 
 def parse_signal(text: str) -> Signal:
-    """`{"id": …, "type": …, "data": {…}}`, as files and messages have it; a signal without `id`
-    gets one. Raises ValueError with a sentence."""
+    """Read `{"id": …, "type": …, "data": {…}}`, the form in files and messages; a signal without
+    `id` gets one. Raises ValueError with a sentence."""
     members = _loaded(text, "it")
     if not isinstance(members, dict) or not isinstance(members.get("type"), str):
         raise ValueError("it is not a JSON object with a type")
@@ -126,7 +126,7 @@ def parse_signal(text: str) -> Signal:
 
 
 def parse_action(signal: Signal) -> Action:
-    """What a signal asks for. Raises ValueError with a sentence for the log."""
+    """Return the request of a signal. Raises ValueError with a sentence for the log."""
     match signal.type:
         case "snapshot-window-open" | "snapshot-window-close":
             return WindowMark(opens=signal.type.endswith("open"))
@@ -160,12 +160,13 @@ def parse_action(signal: Signal) -> Action:
 
 
 def unread_members(signal: Signal) -> list[str]:
-    """Members of the signal's data that nobody reads: mistyped, or of another type of signal."""
+    """Return the members of the signal's data that are not used: mistyped, or of another type of
+    signal."""
     readable = _MEMBERS.get(signal.type)
     try:
         data = _data(signal)
     except ValueError:
-        return []  # of a type that reads none
+        return []  # a type without data
     if readable is None:
         return []
     unread = [name for name in data if name not in readable]
@@ -186,7 +187,7 @@ def _data(signal: Signal) -> Mapping[str, Any]:
 
 
 def _loaded(text: str, what: str) -> Any:
-    """JSON whose texts a database and a file can hold."""
+    """Parse JSON; its texts must be storable in a database and a file. Raises ValueError."""
     try:
         value = json.loads(text)
         plain = json.dumps(value, ensure_ascii=False)

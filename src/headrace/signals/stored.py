@@ -1,4 +1,4 @@
-"""Members of stored JSON objects: what an offset holds may have been edited by hand."""
+"""Members of stored JSON objects: an offset may have been edited by hand, so they are checked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headrace.errors import HeadraceError
 _Item = TypeVar("_Item")
 
 LARGEST_PLACE = (1 << 128) - 1
-"""Of positions in a log."""
+"""The largest place of positions in a log."""
 LARGEST_COUNT = (1 << 63) - 1
 
 
 @contextmanager
 def reading(data: object) -> Iterator[None]:
-    """Around what makes something of `data`, an offset or a part of one: whatever is wrong with it
-    becomes HeadraceError("offset.broken")."""
+    """Turn any error inside the block, which reads `data`, an offset or a part of one, into
+    HeadraceError("offset.broken")."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -33,14 +33,14 @@ def reading(data: object) -> Iterator[None]:
 def number(
     data: Mapping[str, Any], name: str, *default: int, least: int = 0, most: int = LARGEST_COUNT
 ) -> int:
-    """A whole number. Raises KeyError where it is not there and has no default, and ValueError, as
-    the others here."""
+    """Return the member `name`, a whole number. Raises KeyError if it is missing and has no
+    default, and ValueError, like the other functions here."""
     value = data.get(name, *default) if default else data[name]
     return checked_number(value, name, least=least, most=most)
 
 
 def checked_number(value: object, name: str, *, least: int = 0, most: int = LARGEST_COUNT) -> int:
-    """`value`, a whole number. Raises ValueError."""
+    """Return `value`, a whole number. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name} is not a number from {least} to {most}")
     return value
@@ -49,30 +49,30 @@ def checked_number(value: object, name: str, *, least: int = 0, most: int = LARG
 def optional_number(
     data: Mapping[str, Any], name: str, *, least: int = 0, most: int = LARGEST_COUNT
 ) -> int | None:
-    """A whole number, or null."""
+    """Return the member `name`, a whole number; None if it is null or missing."""
     return None if data.get(name) is None else number(data, name, least=least, most=most)
 
 
 def text(data: Mapping[str, Any], name: str, *default: str) -> str:
-    """A text."""
+    """Return the member `name`, a text."""
     value = data.get(name, *default) if default else data[name]
     return checked_text(value, name)
 
 
 def checked_text(value: object, name: str) -> str:
-    """`value`, a text. Raises ValueError."""
+    """Return `value`, a text. Raises ValueError."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a text")
     return value
 
 
 def optional_text(value: object, name: str) -> str | None:
-    """`value`, a text or null. Raises ValueError."""
+    """Return `value`, a text or null. Raises ValueError."""
     return None if value is None else checked_text(value, name)
 
 
 def mapping(value: object, name: str) -> dict[str, Any]:
-    """`value`, a JSON object. Raises ValueError."""
+    """Return `value`, a JSON object. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError(f"{name} is not a JSON object")
     return value
@@ -81,12 +81,14 @@ def mapping(value: object, name: str) -> dict[str, Any]:
 def items(
     data: Mapping[str, Any], name: str, read: Callable[[Any], _Item], *, required: bool = False
 ) -> tuple[_Item, ...]:
-    """A list, each element of which `read` takes; none where there is no member."""
+    """Return the member `name`, a list, with `read` applied to each element; empty if it is
+    missing."""
     return listed(data[name] if required else data.get(name, []), name, read)
 
 
 def listed(value: object, name: str, read: Callable[[Any], _Item]) -> tuple[_Item, ...]:
-    """`value`, a list, each element of which `read` takes. Raises ValueError, and as `read`."""
+    """Return `value`, a list, with `read` applied to each element. Raises ValueError, and as
+    `read`."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
     return tuple(read(one) for one in value)

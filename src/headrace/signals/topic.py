@@ -1,8 +1,8 @@
 """The kafka channel: messages `{"id": …, "type": …, "data": {…}}` whose key is topic.prefix.
 
-The place of each partition is kept in the offset, so a signal is applied once, whenever the
-process dies. A thread reads ahead of it: whoever plans never waits for Kafka, but for a moment at
-the start. What goes wrong with Kafka is warned of, and the stream goes on.
+The place of each partition is kept in the offset, so a signal is applied once, whenever the process
+dies. A thread reads ahead, so that planning never waits for Kafka, except briefly at the start.
+Errors of Kafka are logged as warnings, and the stream continues.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 Places = tuple[TopicPlace, ...]
 
-_START_SECONDS = 3.0  # for the signals that were there before the start
+_START_SECONDS = 3.0  # for signals from before the start
 _LEAST_POLL_SECONDS = 0.02
 _SETTLE_SECONDS = 0.2
 _MOST_UNSETTLED = 50
-_MOST_WAITING = 1000  # signals that nobody took yet
+_MOST_WAITING = 1000  # signals read and not yet taken
 
 
 class SignalTopic:
@@ -56,36 +56,36 @@ class SignalTopic:
         self._thread = threading.Thread(target=self._run, name="signal topic", daemon=True)
         self._ended = threading.Event()
         self._changed = threading.Condition()
-        # Under the condition:
+        # Guarded by the condition:
         self._signals: list[Signal] = []
-        self._places: dict[int, int] | None = None  # after these signals; None: not known yet
-        self._from: dict[int, int] | None = None  # where the thread has to start again
-        self._unread: set[int] = set()  # partitions whose end was not seen since
+        self._places: dict[int, int] | None = None  # after these signals; None: unknown
+        self._from: dict[int, int] | None = None  # places to start again from
+        self._unread: set[int] = set()  # partitions not yet read to the end
         self._taken: Places | None = None
         self._held: Places = ()
-        # The thread's own:
+        # Used by the thread only:
         self._lost: object = None
         self._complaint: str | None = None
-        self._unsettled = 0  # times in a row
+        self._unsettled = 0  # consecutive errors
 
     def _open(self) -> None:
-        """The consumer, with the login as it is now. Raises as `__init__`, and
+        """Open the consumer with the current login. Raises as `__init__`, and
         HeadraceError("config.secret_unreadable")."""
         config = self._config
         self._login = Login(consumer_settings(config))
         self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
 
     def forget(self, places: Places) -> None:
-        """The checkpoint holds that all signals before `places` were applied; the group commits
-        them."""
+        """Note that the checkpoint contains all signals before `places`; the group commits them."""
         with self._changed:
             self._held = places
 
     def take(self, places: Places) -> tuple[list[Signal], Places]:
-        """Signals from `places` on that were not applied yet, and the places after them."""
+        """Return the signals from `places` on that were not applied yet, and the places after
+        them."""
         with self._changed:
             if places != self._taken:
-                # The first time, or what was taken is planned again.
+                # The first call, or a range is planned again.
                 self._signals.clear()
                 self._places = None
                 self._from = {p.partition: p.next for p in places if p.topic == self._topic}
@@ -105,7 +105,7 @@ class SignalTopic:
         return failed or (self._places is not None and not self._unread)
 
     def close(self) -> None:
-        """Ends the thread and closes the consumer; waits for an answer of Kafka's at most. Never
+        """End the thread and close the consumer; wait no longer than for one answer of Kafka. Never
         raises."""
         self._ended.set()
         with self._changed:
@@ -115,7 +115,7 @@ class SignalTopic:
         else:
             self._consumer.close()
 
-    # -- the thread -----------------------------------------------------------------------------
+    # -- run by the thread ----------------------------------------------------------------------
 
     def _run(self) -> None:
         committed: Places = ()
@@ -135,8 +135,8 @@ class SignalTopic:
             log.debug("closing Kafka's consumer: %s", error)
 
     def _begin(self) -> None:
-        """Assigns the partitions, from the places that `take` was given or from where reading
-        stopped; nothing, if neither is due. Raises HeadraceError and KafkaException."""
+        """Assign the partitions, from the places that `take` got or from where reading stopped; do
+        nothing if neither is necessary. Raises HeadraceError and KafkaException."""
         with self._changed:
             start = self._from
             if start is None and self._lost is not None:
@@ -153,7 +153,7 @@ class SignalTopic:
         partition = self._kafka.TopicPartition
         with self._changed:
             if self._from is not start:
-                return  # it was asked for something else meanwhile
+                return  # `take` has changed the places meanwhile
             self._consumer.assign([partition(self._topic, *place) for place in places.items()])
             self._from, self._places, self._unread = None, places, set(places)
             self._unsettled = 0
@@ -162,7 +162,7 @@ class SignalTopic:
                 self._complaint = None
 
     def _resolve(self, partitions: list[int], start: dict[int, int]) -> dict[int, int]:
-        """The offset at which each partition is read next; `start` has those that are known."""
+        """Return the offset at which each partition is read next; `start` has the known ones."""
         kafka = self._kafka
         places: dict[int, int] = {}
         committed: dict[int, int] = {}
@@ -178,7 +178,7 @@ class SignalTopic:
             low, high = self._consumer.get_watermark_offsets(one, timeout=ANSWER_SECONDS)
             place = start.get(number, committed.get(number))
             if place is None:
-                # A partition that is new has no signal that came before.
+                # A new partition has no signals from before the start.
                 place = self._first(low, high) if not start else low
             elif not low <= place <= high:
                 log.warning(
@@ -207,8 +207,8 @@ class SignalTopic:
         )
 
     def _commit(self, committed: Places) -> Places:
-        """Commits what the checkpoint holds, unless it is what was `committed` last: for whoever
-        watches the group's lag. Returns it."""
+        """Commit the places in the checkpoint, unless they are those `committed` last, so that the
+        group's lag can be monitored. Return them."""
         with self._changed:
             held = tuple(place for place in self._held if place.topic == self._topic)
         if held and held != committed:
@@ -223,7 +223,7 @@ class SignalTopic:
             return
         with self._changed:
             if not self._unread and self._from is None and self._lost is None:
-                # `take` wakes the thread only to start again.
+                # `take` wakes the thread only to start again from other places.
                 self._changed.wait_for(self._is_asked, self._interval)
 
     def _is_asked(self) -> bool:
@@ -240,7 +240,7 @@ class SignalTopic:
         signal = None if error is not None else self._signal(message)
         with self._changed:
             if self._from is not None or self._places is None:
-                return  # of before
+                return  # a message from before the restart
             if error is not None:
                 self._unread.discard(number)
                 self._changed.notify_all()
@@ -256,7 +256,7 @@ class SignalTopic:
 
     def _signal(self, message: Message) -> Signal | None:
         if message.key() != self._key:
-            return None  # for another connector
+            return None  # a signal for another connector
         value = message.value()
         try:
             if value is None:
@@ -274,8 +274,8 @@ class SignalTopic:
             return None
 
     def _on_error(self, error: KafkaError) -> None:
-        """Notes an error that lasts: the next round starts again. The client calls it while it is
-        polled."""
+        """Note an error that lasts, so that the next round starts again. The client calls this
+        while it is polled."""
         lasting = (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._AUTHENTICATION)
         if error.code() in lasting or error.fatal():
             self._lost = error
@@ -286,8 +286,8 @@ class SignalTopic:
             log.warning("the places of the group %s could not be committed: %s", group, error.str())
 
     def _settles(self, error: KafkaError) -> bool:
-        """Whether `error` says that the group's broker is still being chosen, as after a start
-        of the cluster; waits a moment then. False after many such errors in a row."""
+        """Whether `error` says that the group's coordinator is still being chosen, as after a start
+        of the cluster; wait briefly then. False after many such errors in a row."""
         codes = self._kafka.KafkaError
         if error.code() not in (
             codes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -300,7 +300,7 @@ class SignalTopic:
         return self._unsettled < _MOST_UNSETTLED
 
     def _complain(self, problem: HeadraceError) -> None:
-        """Warns of a problem, once while it stays the same, and waits for the next round."""
+        """Log a problem as a warning, once while it stays the same, and wait for the next round."""
         with self._changed:
             if self._complaint != problem.message:
                 log.warning("no signals come from Kafka until this is fixed: %s", problem)
