@@ -1,1 +1,1 @@
-"""Existing rows, table by table and chunk by chunk. It knows no database."""
+"""Snapshots of existing rows, table by table and chunk by chunk. No database is named here."""

@@ -13,19 +13,19 @@ from headrace.signals.stored import checked_number, checked_text, number, readin
 
 _LEAST_ROWS = 1000
 _UNDIVIDED_BYTES = 2 << 20
-"""A table up to this size that fits a chunk is one chunk."""
+"""The largest size of a table, in bytes, that is read as one chunk if it fits a chunk."""
 
 KeyBound = tuple[str, ...]
-"""An existing key, each of its columns as text."""
+"""An existing key: the text of each of its columns."""
 Bound = KeyBound | int
-"""Where a chunk begins or ends: a key, or the number of a page."""
+"""A bound of a chunk: a key, or the number of a page."""
 
 _Item = TypeVar("_Item")
 
 
 class Cut(StrEnum):
-    """How a table is cut into chunks: by ranges of its key, by pages, or not at all (it is read by
-    a statement of its own)."""
+    """The way a table is divided into chunks: by ranges of its key, by pages, or not at all (a
+    statement of its own reads it)."""
 
     KEY = "key"
     PAGES = "ctid"
@@ -34,9 +34,9 @@ class Cut(StrEnum):
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of the table with the number `table`, in its partition `leaf`: from `lower` up to
-    and without `upper` (None: open). `first` and `last` say which markers its ends carry: "run",
-    "table" or "". `rows` is how many rows it should have."""
+    """A piece of the table with the number `table`, in its partition `leaf`: from `lower` to
+    `upper`, without it (None: open). `first` and `last` are the snapshot markers of its first and
+    last row: "run", "table" or "". `rows` is the number of rows it should have."""
 
     table: int
     ordinal: int
@@ -49,7 +49,7 @@ class Chunk:
     rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The chunk for offsets; key values appear in it."""
+        """Return the chunk for offsets; key values appear in it."""
         members = asdict(self)
         members["kind"] = str(self.kind)
         for name in ("lower", "upper"):
@@ -58,7 +58,7 @@ class Chunk:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Chunk:
-        """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
+        """Read the JSON object of `to_json`. Raises HeadraceError("offset.broken")."""
         with reading(data):
             return Chunk(
                 number(data, "table"),
@@ -74,12 +74,12 @@ class Chunk:
 
 
 def bound_to_json(bound: Bound | None) -> Any:
-    """A bound as an offset has it."""
+    """Return a bound as JSON for offsets."""
     return list(bound) if isinstance(bound, tuple) else bound
 
 
 def bound_from_json(data: Any) -> Bound | None:
-    """The reverse of `bound_to_json`. Raises ValueError."""
+    """Read the JSON of `bound_to_json`. Raises ValueError."""
     if data is None:
         return None
     if isinstance(data, list):
@@ -88,8 +88,8 @@ def bound_from_json(data: Any) -> Bound | None:
 
 
 def rows_per_chunk(rows: int, table_bytes: int, chunk_bytes: int, slices: int) -> int:
-    """How many of a table's `rows` make `chunk_bytes`, when all of them are `table_bytes`; the
-    number of chunks is a multiple of `slices`, so that the last ones keep every core busy."""
+    """Return how many rows make a chunk of `chunk_bytes`, if a table's `rows` have `table_bytes`;
+    the number of chunks is a multiple of `slices`, so that the last ones keep every core busy."""
     chunks = max(1, -(-table_bytes // chunk_bytes))
     if chunks > 1 or table_bytes > _UNDIVIDED_BYTES:
         chunks = -(-chunks // slices) * slices
@@ -97,8 +97,8 @@ def rows_per_chunk(rows: int, table_bytes: int, chunk_bytes: int, slices: int) -
 
 
 def grouped(items: Sequence[_Item], rows: Sequence[int], slices: int) -> list[list[_Item]]:
-    """Neighbours together in at most `slices` groups of about equal shares of rows; `rows` is how
-    many each item has."""
+    """Group neighbours into at most `slices` groups with about equal numbers of rows; `rows` has
+    the number of each item."""
     if not items:
         return []
     weights = np.cumsum([max(1, count) for count in rows])

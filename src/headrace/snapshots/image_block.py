@@ -1,4 +1,4 @@
-"""Blocks of rows that are at hand as images, as snapshots and chunks take them."""
+"""Blocks of rows in memory as images, for snapshots and incremental chunks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from headrace.streaming.facts import Facts
 
 
 class ImageBlock(NamedTuple):
-    """Images one after the other (uint8, with PADDING readable bytes after them, which are not
-    part of the array), and offsets (int64, one more than rows) of where they begin and end."""
+    """Consecutive images (uint8; PADDING bytes after them are readable, but not part of the array),
+    and the offsets (int64, one more than rows) at which they begin and end."""
 
     images: np.ndarray
     offsets: np.ndarray
 
     @staticmethod
     def of(images: Iterable[bytes]) -> ImageBlock:
-        """A copy of images that are objects of their own."""
+        """Copy images that are separate objects."""
         parts = list(images)
         offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
         padded = np.frombuffer(b"".join(parts) + bytes(PADDING), np.uint8)
         return ImageBlock(padded[: offsets[-1]], offsets)
 
     def rows(self, facts: Facts, rendering: KeyRendering, *, cut: bool = False) -> ChunkRows:
-        """The rows of a chunk; `cut`: see ChunkRows."""
+        """Return the rows of a chunk; `cut`: see ChunkRows."""
         hashes = key_hashes(self.images, self.offsets, facts, rendering)
         return ChunkRows(facts, self.images, self.offsets, hashes, rendering, cut)

@@ -1,4 +1,4 @@
-"""Room for the images of rows that a kernel makes one after the other."""
+"""A buffer for the images of rows that a kernel writes one after the other."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ImageBuffer:
         self._used = 0
 
     def room(self) -> tuple[int, int, int, int]:
-        """The free room for a kernel: address and number of the free bytes, the address of int64s
-        for the offsets of images in them (0 first), and how many rows may come."""
+        """Return the free space for a kernel: address and number of the free bytes, the address of
+        int64s for the offsets of images in them (0 first), and how many rows may be added."""
         return (
             address_of(self._images) + self._used,
             self._capacity - self._used,
@@ -30,12 +30,12 @@ class ImageBuffer:
         )
 
     def add(self, rows: int) -> None:
-        """The kernel wrote the images of `rows` rows, and their offsets."""
+        """Add the images of `rows` rows, which the kernel wrote with their offsets."""
         ends = self._scratch[1 : rows + 1]
         self._offsets[self.rows + 1 : self.rows + rows + 1] = ends + self._used
         self.rows += rows
         self._used = int(self._offsets[self.rows])
 
     def block(self) -> tuple[np.ndarray, np.ndarray]:
-        """The images, and offsets (one more than rows) of where they begin and end."""
+        """Return the images, and the offsets (one more than rows) at which they begin and end."""
         return self._images[: self._used], self._offsets[: self.rows + 1]

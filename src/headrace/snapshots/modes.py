@@ -24,7 +24,8 @@ class SnapshotModeProperties(Protocol):
 @dataclass(frozen=True)
 class SnapshotRule:
     """`at_first`: rows are read when there is no position yet; `at_every`: at every start.
-    `streams`: the log follows. `repairs`: a lost position is met with a new snapshot."""
+    `streams`: the log is read after them. `repairs`: after a lost position a new snapshot is
+    read."""
 
     at_first: bool
     at_every: bool
@@ -33,12 +34,12 @@ class SnapshotRule:
 
     @property
     def ever_reads(self) -> bool:
-        """Whether there are circumstances in which rows are read."""
+        """Whether rows are read in any circumstances."""
         return self.at_first or self.repairs
 
     def reads(self, epoch: int) -> bool:
-        """Whether rows are read where an epoch begins: after the first one a position was lost, or
-        a snapshot."""
+        """Whether rows are read where an epoch begins: an epoch after the first one begins because
+        a position or a snapshot was lost."""
         return self.at_first or (self.repairs and epoch > 1)
 
     def goes_on(self, stored: OffsetObject | None) -> bool:
@@ -49,7 +50,7 @@ class SnapshotRule:
 
     @staticmethod
     def of(config: SnapshotModeProperties) -> SnapshotRule:
-        """The rule of a configuration. Raises KeyError for a mode that is not here."""
+        """Return the rule of a configuration. Raises KeyError for an unknown mode."""
         mode = str(config.snapshot_mode)
         if mode == "configuration_based":
             reads = config.snapshot_mode_configuration_based_snapshot_data
@@ -62,7 +63,7 @@ class SnapshotRule:
         return _RULES[mode]
 
 
-# Debezium's `always` asks for the old position first, and fails where a new snapshot would help.
+# Debezium's `always` checks the old position first, and fails where a new snapshot would help.
 _RULES = {
     "always": SnapshotRule(True, True, True, True),
     "initial": SnapshotRule(True, False, True, False),

@@ -14,9 +14,9 @@ from headrace.snapshots.chunks import Chunk
 def announcements(
     notifier: Notifier, names: Sequence[str], chunks: Sequence[Chunk], *, begins: bool
 ) -> tuple[dict[str, Any], ...]:
-    """The notifications of a range of chunks that tasks write, as JSON objects: each with the
-    number of its chunk in the range and whether it comes `behind` it. `names` are all tables;
-    `begins`: the snapshot does here."""
+    """Return the notifications that tasks write with a range of chunks, as JSON objects: each with
+    the number of its chunk in the range and whether it follows the chunk's rows (`behind`). `names`
+    are all tables; `begins`: the snapshot begins with this range."""
     if not notifier.enabled:
         return ()
     listed = ",".join(names)
@@ -54,7 +54,7 @@ def announcements(
 
 @dataclass(frozen=True)
 class ChunkAnnouncements:
-    """The notifications around one chunk, for `topic`: before its rows and after them."""
+    """The notifications before and after the rows of one chunk, for `topic`."""
 
     topic: str
     before: tuple[dict[str, Any], ...] = ()
@@ -64,8 +64,8 @@ class ChunkAnnouncements:
     def of(
         topic: str | None, notifications: Sequence[dict[str, Any]], chunk: int
     ) -> ChunkAnnouncements | None:
-        """The notifications of the chunk with this number, out of those of its range; None if it
-        has no notification."""
+        """Return the notifications of the chunk with this number, out of those of its range; None
+        if it has no notification."""
         around = [entry for entry in notifications if entry["chunk"] == chunk]
         if not around or topic is None:
             return None

@@ -1,4 +1,4 @@
-"""Plans a snapshot: existing rows as chunks that tasks read in parallel, all of one state of the
+"""Plans a snapshot: existing rows as chunks that tasks read in parallel, all from one state of the
 database; resumed by the rules of decision 2."""
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from headrace.snapshots.walker import Walker
 log = logging.getLogger(__name__)
 
 _RANGE_CHUNKS = 64
-"""Chunks that a range has at most; their bounds are in its offset."""
+"""The most chunks of a range; its offset contains their bounds."""
 
 
 class AttemptOver(Exception):
-    """The snapshot was lost, and what it left unread cannot be read on a later one."""
+    """Raised if the snapshot was lost, and its unread part cannot be read on a later one."""
 
 
 @dataclass(frozen=True)
 class SnapshotOptions:
-    """`chunk_bytes`: how large a chunk should be. `slices`: how many tasks read at the same time.
-    `restarts`: a snapshot that was lost begins again with its first table. `streams`: changes
-    follow the rows, so that rows which are read on a later snapshot are brought up to date."""
+    """`chunk_bytes`: the target size of a chunk. `slices`: the number of tasks that read in
+    parallel. `restarts`: a lost snapshot begins again with its first table. `streams`: changes are
+    streamed after the rows, and so update rows that are read on a later snapshot."""
 
     chunk_bytes: int
     slices: int
@@ -56,15 +56,16 @@ class SnapshotPlanner:
         self._source.lock()
 
     def begin(self) -> SnapshotProgress:
-        """The progress before the first chunk of the snapshot that the source holds."""
+        """Return the progress before the first chunk of the snapshot that the source holds."""
         return self._begun(None)
 
     def begin_blocking(
         self, conditions: Mapping[str, str | None], transaction: int | None, ordinal: int
     ) -> SnapshotProgress:
-        """As `begin`, for the tables that signals ask for (by name, with their filters) while the
-        stream waits. `ordinal` is the first chunk's. Where rows of a snapshot show a transaction,
-        it is the one that asked (`transaction`, when it is known)."""
+        """Return the progress before the first chunk, for the tables that signals ask for (by name,
+        with their filters) while the stream waits. `ordinal` is the first chunk's. If the
+        snapshot's rows show a transaction, they show the one of the signal (`transaction`, if it is
+        known)."""
         begun = self._begun(conditions)
         shown = begun.transaction
         return replace(
@@ -90,14 +91,14 @@ class SnapshotPlanner:
         )
 
     def next_range(self, progress: SnapshotProgress) -> SnapshotProgress | None:
-        """The progress at the end of the next range of chunks; None when every chunk was read.
-        Raises AttemptOver."""
+        """Return the progress at the end of the next range of chunks; None when every chunk was
+        read. Raises AttemptOver."""
         while True:
             self.ensure_held(progress)
             if self._renewed:
                 self._renewed = False
                 progress = self._recut(self._behind_gap(progress))
-            # Also after the last chunk: its task may have read it on a later state.
+            # Checked after the last chunk, too: its task may have read it on a later state.
             planned = None
             if not self._is_outdated(progress):
                 planned = None if progress.done else self._planned(progress)
@@ -106,15 +107,15 @@ class SnapshotPlanner:
             self._source.let_go()
 
     def _is_outdated(self, progress: SnapshotProgress) -> bool:
-        """Whether what is still to be read, or was read last, cannot be seen any more."""
+        """Whether the snapshot no longer shows the tables still to be read, or those read last."""
         rest = _unread(progress)
         return bool(rest) and self._source.is_outdated(rest)
 
     def _planned(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """The progress at the end of the range that follows."""
+        """Return the progress at the end of the range that follows."""
         tables = _tables_of(progress)
         self._source.expect(tables)
-        self._source.refresh()  # tables are described as they are when the first chunk is cut
+        self._source.refresh()  # describes tables as of the time when their first chunk is planned
         walker = Walker(self._source, tables, progress.table, progress.after, self._rows_per_chunk)
         slices, chunk_bytes = self._options.slices, self._options.chunk_bytes
         chunks: list[Chunk] = []
@@ -143,8 +144,8 @@ class SnapshotPlanner:
         )
 
     def ensure_held(self, progress: SnapshotProgress) -> None:
-        """The snapshot of `progress`, or one that covers it when it was lost: then the next range
-        goes on by the rules of `resumed`."""
+        """Hold the snapshot of `progress`, or a later one that covers it when it was lost: then the
+        next range continues by the rules of `resumed`."""
         if self._source.held is None and not self._source.regain(progress.visible):
             self._source.lock()
             held = self._source.hold(progress.visible)
@@ -152,21 +153,22 @@ class SnapshotPlanner:
             log.info("the snapshot continues with a later one, which sees %s", held.visible)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on in another process: where it was, if the database can still show the same
-        state, else by the rules of `_behind_gap`. Raises AttemptOver."""
+        """Return the progress from which another process continues: unchanged if the database can
+        still show the same state, otherwise by the rules of `_behind_gap`. Raises AttemptOver."""
         if self._source.regain(progress.visible):
             return progress
         return self._behind_gap(progress)
 
     def _behind_gap(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises AttemptOver.
+        """Return the progress from which to continue after the snapshot was lost. Raises
+        AttemptOver.
 
-        The chunks of the range that ends at `progress` count as being read: nobody knows whether
-        they were read on the lost snapshot or again on a later one. A table without key must not
-        be read on a later one at all: what was inserted since would come twice.
+        The chunks of the range that ends at `progress` count as being read: they may have been read
+        on the lost snapshot or again on a later one. A table without a key must not be read on a
+        later one at all: rows inserted since then would be delivered twice.
         """
         if not self._options.streams:
-            # No stream will bring what happened between the two snapshots.
+            # No stream will contain the changes between the two snapshots.
             raise AttemptOver
         tables = _tables_of(progress)
         self._source.expect(tables)
@@ -189,8 +191,9 @@ class SnapshotPlanner:
         return progress
 
     def _recut(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Partitions that came since the tables were listed are read after the others; where a
-        table has them whose last chunk was handed out already, it is gone back to."""
+        """Add partitions that were created since the tables were listed; they are read after the
+        others of their table. If its last chunk was already handed out, planning returns to that
+        table."""
         tables = _tables_of(progress)
         first = _first_unread(progress)
         rest = tables[first:]
@@ -208,7 +211,7 @@ class SnapshotPlanner:
         return progress
 
     def chunks(self, progress: SnapshotProgress) -> list[tuple[Chunk, SnapshotTable]]:
-        """The chunks of the range that ends at `progress`, each with its table."""
+        """Return the chunks of the range that ends at `progress`, each with its table."""
         tables = _tables_of(progress)
         self._source.expect(tables)
         chunks = map(Chunk.from_json, progress.chunks)
@@ -230,13 +233,13 @@ class SnapshotPlanner:
 
 
 def beginning(ordinal: int) -> dict[str, Any]:
-    """The place of a table's first chunk, which has this ordinal, as an offset has it."""
+    """Return the place of a table's first chunk, which has this ordinal, as in an offset."""
     return {"leaf": 0, "lower": None, "ordinal": ordinal}
 
 
 def asked_again(after: Offset[P]) -> Offset[P]:
-    """The offset after a blocking snapshot that cannot go on from `after`: it asks for another one
-    of the tables that were not read to their end, with their filters."""
+    """Return the offset after a blocking snapshot that cannot continue from `after`: it asks for
+    another snapshot of the tables that were not read to their end, with their filters."""
     progress = after.snapshot
     assert progress is not None
     left = [Pending(table.name, "", table.condition) for table in _unread(progress)]
@@ -252,7 +255,8 @@ def asked_again(after: Offset[P]) -> Offset[P]:
 
 
 def _unread(progress: SnapshotProgress) -> list[SnapshotTable]:
-    """The tables that were not read to their end, and those of the range that is read now."""
+    """Return the tables that were not read to their end, and those of the range that is read
+    now."""
     return _tables_of(progress)[_first_unread(progress) :]
 
 
@@ -261,7 +265,7 @@ def _first_unread(progress: SnapshotProgress) -> int:
 
 
 def _begun(progress: SnapshotProgress, number: int, table: SnapshotTable) -> int:
-    """How many leaves of the table `number` were handed out, at least in part."""
+    """Return how many leaves of the table `number` were handed out, at least in part."""
     if number < progress.table:
         return len(table.leaves)
     if number > progress.table or progress.after is None:

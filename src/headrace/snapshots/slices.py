@@ -1,4 +1,4 @@
-"""Slices of a snapshot's chunks, as they travel to tasks."""
+"""Slices of a snapshot's chunks, which are sent to tasks."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from headrace.streaming.facts import EventSettings, Facts, NotificationFacts, sh
 
 @dataclass(frozen=True)
 class ChunkQuery:
-    """How a chunk is read. `query` is the query for its database, `facts` describes the cells of
-    its rows. `filtered`: with a signal's filter, which may fail on a row. `count` asks for the
+    """The way a chunk is read. `query` is the query for its database, `facts` describes the cells
+    of its rows. `filtered`: with a signal's filter, which may fail on a row. `count` asks for the
     number of the table's rows, if the chunk is not the whole table and the number is reported.
     Picklable."""
 
@@ -47,29 +47,29 @@ class ChunkQuery:
 
 
 class SnapshotRows(Protocol):
-    """A connection that sees the snapshot, and derives from this class where nobody counts rows.
-    Methods raise HeadraceError."""
+    """A connection that sees the snapshot. A connection that cannot count rows derives from this
+    class. Methods raise HeadraceError."""
 
     def present(self, query: ChunkQuery, /) -> ChunkQuery | None:
-        """The query for the table as it is now, before anything else is asked for it; None: no row
-        is read, because the table is gone, or because it will be read again."""
+        """Return the query for the current table, before any other request for it; None: no row is
+        read, because the table is gone, or because it will be read again."""
         return query
 
     def blocks(self, query: ChunkQuery, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Blocks of rows in the order of the chunk: images, and offsets (one more than rows) of
-        where they begin and end."""
+        """Yield blocks of rows in the order of the chunk: images, and the offsets (one more than
+        rows) at which they begin and end."""
         ...
 
     def count(self, query: ChunkQuery, rows: int, /) -> int:
-        """How many rows the table has in this snapshot; `rows` came in this chunk."""
+        """Return how many rows the table has in this snapshot; `rows` came in this chunk."""
         ...
 
 
 class SnapshotReader(Protocol):
-    """How a task connects to the snapshot. Picklable."""
+    """Opens a task's connection to the snapshot. Picklable."""
 
     def open(self) -> AbstractContextManager[SnapshotRows]:
-        """A connection that is closed in the end. Raises a retriable HeadraceError when the
+        """Return a connection that is closed in the end. Raises a retriable HeadraceError when the
         snapshot is over."""
         ...
 
@@ -95,7 +95,8 @@ class SnapshotPlace:
         return RowKind.OUTSIDE if self.blocking else RowKind.SNAPSHOT
 
     def entry(self, image: np.ndarray) -> np.ndarray:
-        """The transaction that its rows refer to; `image` is the place's, as long as they live."""
+        """Return the transaction entry of the rows; `image` is that of the place, and lives as long
+        as the rows."""
         entry = np.zeros(1, TRANSACTION)
         entry["xid"] = NULL if self.transaction is None else self.transaction
         entry["commit_us"] = self.taken_us
@@ -109,12 +110,12 @@ class SnapshotPlace:
         return entry
 
     def image_memory(self) -> np.ndarray:
-        """The image, with room to read after it."""
+        """Return the image, with readable bytes after it."""
         return np.frombuffer(self.image + bytes(PADDING), np.uint8)
 
     def rows(self, count: int, ordinal: int, part: int) -> np.ndarray:
-        """Rows of the snapshot at this place, whose parts are `part` and those after it. They
-        have no images yet."""
+        """Return rows of the snapshot at this place, with parts from `part` on. They have no images
+        yet."""
         rows = np.zeros(count, ROW)
         put_place(rows, self.position)
         rows["place"] = self.shown
@@ -125,8 +126,8 @@ class SnapshotPlace:
 
 
 class PrefaceRecord(NamedTuple):
-    """A record before the first chunk: what it is of, the operation of its row, its
-    new image, and what `source.snapshot` shows (of MARKERS)."""
+    """A record before the first chunk: its facts, the operation of its row, its new image, and the
+    value of `source.snapshot` (of MARKERS)."""
 
     facts: Facts
     operation: int
@@ -135,12 +136,12 @@ class PrefaceRecord(NamedTuple):
 
 
 PREFACE_ORDINAL = 0
-"""Of records before the first chunk; chunks after them begin with the next one."""
+"""Ordinal of records before the first chunk; the first chunk after them has the next one."""
 
 
 @dataclass(frozen=True)
 class PrefaceSlice:
-    """The records before the first chunk of a snapshot."""
+    """A slice with the records before the first chunk of a snapshot."""
 
     records: tuple[PrefaceRecord, ...]
     place: SnapshotPlace
@@ -149,7 +150,7 @@ class PrefaceSlice:
 
     @property
     def log_bytes(self) -> int:
-        """See the contract: they have no log."""
+        """See the contract; these records have no log."""
         return sum(len(record.image) for record in self.records)
 
     def shapes(self) -> Iterator[Shape]:
@@ -157,7 +158,8 @@ class PrefaceSlice:
         return (shape_of(record.facts, self.settings) for record in self.records)
 
     def read(self) -> Iterator[list[Records]]:
-        """All records in one piece. They have the current time, and no time of the database."""
+        """Yield all records in one piece. They have the current time, and no time of the
+        database."""
         place = replace(self.place, taken_us=time.time_ns() // 1000)
         block = ImageBlock.of(record.image for record in self.records)
         rows = self.place.rows(len(self.records), PREFACE_ORDINAL, 0)
@@ -193,8 +195,8 @@ class ChunkSlice:
                 yield shape_of(topic, self.settings)
 
     def read(self) -> Iterator[list[Records]]:
-        """A piece per block of rows. Raises HeadraceError, a retriable one when the snapshot is
-        over."""
+        """Yield the records of a block of rows at a time. Raises HeadraceError, a retriable one
+        when the snapshot is over."""
         with self.reader.open() as connection:
             for query in self.queries:
                 yield from self._chunk(connection, query)
@@ -211,7 +213,7 @@ class ChunkSlice:
             yield from self._records_of(query, announcements.before, part, 0)
             part = len(announcements.before)
         done = 0
-        # One block is held back, because the last row carries a marker.
+        # One block is held back, because the last row has a marker.
         held: RowTable | None = None
         for images, offsets in () if present is None else connection.blocks(query):
             count = len(offsets) - 1
@@ -238,7 +240,7 @@ class ChunkSlice:
             yield from self._records_of(query, announcements.behind, part + done, scanned)
 
     def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:
-        """Rows of a block, whose images begin at address 0."""
+        """Return the rows of a block, whose images begin at address 0."""
         rows = self.place.rows(len(offsets) - 1, chunk.ordinal, part)
         rows["new"] = offsets[:-1]
         rows["size"] = offsets[1:] - offsets[:-1]
@@ -252,8 +254,8 @@ class ChunkSlice:
         part: int,
         scanned: int,
     ) -> Iterator[list[Records]]:
-        """A piece per notification, with parts from `part` on. `scanned` is how many rows the
-        table had."""
+        """Yield the records of a notification at a time, with parts from `part` on. `scanned` is
+        how many rows the table had."""
         announcements = query.announcements
         assert announcements is not None
         position = self.place.position

@@ -1,4 +1,4 @@
-"""A snapshot in the offsets of its connector: begins, goes on, and is cut into slices."""
+"""A snapshot in the offsets of its connector: begun, continued, and divided into slices."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Snapshot(Generic[P, H]):
         self._source.lock()
 
     def begin(self, start: Offset[P], held: H | None = None) -> Offset[P]:
-        """The offset before the first chunk: table list, snapshot and time are written down.
-        `held`: the snapshot of `start`; without it, a present one is taken."""
+        """Return the offset before the first chunk, with tables, snapshot and time. `held` is the
+        snapshot of `start`; without it, a new one is taken."""
         if held is not None:
             self._source.adopt(held)
         else:
             self._source.lock()
             if self._rule.streams:
-                # What the log streams from `start` on can be older than these rows.
+                # The changes that the log streams from `start` on can be older than these rows.
                 self._source.hold(None)
                 start = replace(start, consistent=self._source.position())
             else:
@@ -68,8 +68,9 @@ class Snapshot(Generic[P, H]):
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
     def begin_blocking(self, start: Offset[P], tables: Sequence[Pending]) -> Offset[P]:
-        """As `begin`, for the tables that signals ask for while the stream waits: each once.
-        Further requests for them, which may have other filters, are those of the next snapshot."""
+        """Return the offset before the first chunk, for the tables that signals ask for while the
+        stream waits, each once. Further requests for them, which may have other filters, are left
+        to the next snapshot."""
         self._source.hold(None)
         assert start.signals is not None
         asked: dict[str, Pending] = {}
@@ -91,8 +92,8 @@ class Snapshot(Generic[P, H]):
         )
 
     def poll(self, after: Offset[P]) -> Offset[P]:
-        """The end of the next range of chunks; after the last one, the position without snapshot,
-        which says that all of it was read. Raises as `resumed`."""
+        """Return the end of the next range of chunks; after the last one, the position without a
+        snapshot, which says that all of it was read. Raises as `resumed`."""
         assert after.snapshot is not None
         self._require_mode(after.snapshot)
         if self._is_before_preface(after.snapshot):
@@ -107,12 +108,13 @@ class Snapshot(Generic[P, H]):
         return replace(after, snapshot=progress, slices=slices, order=self._plan.order)
 
     def _is_before_preface(self, progress: SnapshotProgress) -> bool:
-        """Whether the range behind `progress` has the records before the rows."""
+        """Whether the range after `progress` has the records before the rows."""
         return self._source.is_prefaced and not progress.blocking and progress.after is None
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Where to go on after the snapshot was lost. Raises AttemptOver, and
-        HeadraceError("….snapshot_unfinished") where snapshot.mode takes none."""
+        """Return the progress from which to continue after the snapshot was lost. Raises
+        AttemptOver, and HeadraceError("….snapshot_unfinished") if snapshot.mode takes no
+        snapshot."""
         self._require_mode(progress)
         return self._planner.resumed(progress)
 
@@ -128,9 +130,9 @@ class Snapshot(Generic[P, H]):
             )
 
     def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
-        """Slices of the chunks that `end` carries, in order. Raises
+        """Return the slices of the chunks that `end` contains, in order. Raises
         HeadraceError("….snapshot_unfinished") as `resumed`: after a restart a range is planned
-        again before anything else is asked."""
+        again before any other call."""
         progress = end.snapshot
         assert progress is not None
         self._require_mode(progress)
@@ -174,8 +176,8 @@ class Snapshot(Generic[P, H]):
 
 
 def _limited(plan: Plan, config: ConnectorConfig) -> Plan:
-    """headrace.snapshot.threads says how many connections read; snapshot.max.threads bounds them,
-    when it is set."""
+    """Return the plan with as many slices as headrace.snapshot.threads says, at most
+    snapshot.max.threads if that is set."""
     slices = config.headrace_snapshot_threads or plan.slices
     if config.is_set("snapshot.max.threads"):
         slices = min(slices, config.snapshot_max_threads)

@@ -14,41 +14,42 @@ from headrace.snapshots.tables import Leaf, SnapshotTable
 
 
 class HeldSnapshot(Protocol):
-    """A state of the database that queries can see until it is let go. A state derives from this
-    class and leaves out what its database does not have."""
+    """A state of the database that queries can see until it is let go. A connector derives from
+    this class and overrides what its database has."""
 
     @property
     @abstractmethod
     def taken_us(self) -> int:
-        """When it was taken, in microseconds since 1970."""
+        """The time of this state, in microseconds since 1970."""
         ...
 
     @property
     def transaction(self) -> int | None:
-        """A transaction id of that moment, for `source`; None without one."""
+        """A transaction id of that time, for `source`; None without one."""
         return None
 
     @property
     @abstractmethod
     def visible(self) -> str:
-        """What it sees, in the words of its database: stored in offsets, and given to `hold`."""
+        """The visibility of this state, in the notation of its database: stored in offsets, and
+        passed to `hold`."""
         ...
 
     def alive(self) -> bool:
-        """Whether it can still be seen."""
+        """Whether queries can still see this state."""
         return True
 
     def close(self) -> None:
-        """Let it go; never raises."""
-        return  # most databases hold nothing
+        """Let the state go; never raises."""
+        return  # most databases have nothing to release
 
 
 H = TypeVar("H", bound=HeldSnapshot)
 
 
 class SnapshotHolder(ABC, Generic[H]):
-    """The part of SnapshotSource that concerns what is held. A source derives from this class
-    before SnapshotSource."""
+    """The part of SnapshotSource that holds snapshots. A source derives from this class before
+    SnapshotSource."""
 
     _snapshot: H | None = None
     continued_at: int | None = None
@@ -56,7 +57,7 @@ class SnapshotHolder(ABC, Generic[H]):
 
     @abstractmethod
     def _taken(self, covers: str | None, /) -> H:
-        """Takes a snapshot; see `SnapshotSource.hold`."""
+        """Take a snapshot; see `SnapshotSource.hold`."""
 
     @abstractmethod
     def position(self) -> int:
@@ -90,7 +91,7 @@ class SnapshotHolder(ABC, Generic[H]):
         self._let_go()
 
     def _present(self) -> H:
-        """The snapshot of which it is known that it is held."""
+        """Return the held snapshot, which must exist."""
         assert self._snapshot is not None
         return self._snapshot
 
@@ -101,13 +102,13 @@ class SnapshotHolder(ABC, Generic[H]):
 
 
 class SnapshotSource(Protocol[P, H]):
-    """The database under a snapshot: holds one state of it, lists its tables, finds bounds of
-    chunks. All methods raise HeadraceError. A source derives from this class and leaves out what
-    it does not need."""
+    """The database's side of a snapshot: holds one state of it, lists its tables, finds bounds of
+    chunks. All methods raise HeadraceError. A source derives from this class and overrides what it
+    needs."""
 
     @property
     def page_bytes(self) -> int:
-        """Bytes of a page, in which leaves are measured."""
+        """Bytes of a page, the unit of leaves."""
         return 8192
 
     @property
@@ -127,13 +128,13 @@ class SnapshotSource(Protocol[P, H]):
 
     @abstractmethod
     def hold(self, covers: str | None) -> H:
-        """Take a snapshot that sees all that `covers` sees (None: whatever committed before now;
-        empty: nothing). Waits for what keeps it from that."""
+        """Take a snapshot that sees all that `covers` sees (None: every change committed before
+        now; empty: nothing). Waits until that is possible."""
         ...
 
     def regain(self, visible: str) -> bool:  # noqa: ARG002
-        """Hold the snapshot again that saw `visible` and was lost with its process, where the
-        database can still show it; whether it is held now."""
+        """Hold again the snapshot that saw `visible` and was lost with its process, if the database
+        can still show it; return whether it is held now."""
         return False
 
     def let_go(self) -> None:
@@ -142,7 +143,7 @@ class SnapshotSource(Protocol[P, H]):
 
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:  # noqa: ARG002
         """Whether the held snapshot can no longer show the rows of one of these tables. Raises
-        AttemptOver where no other one can, either."""
+        AttemptOver if a later snapshot cannot, either."""
         return False
 
     def recut(
@@ -150,23 +151,23 @@ class SnapshotSource(Protocol[P, H]):
         tables: Sequence[SnapshotTable],
         begun: Sequence[int],  # noqa: ARG002
     ) -> Sequence[SnapshotTable]:
-        """The tables with the partitions that the held snapshot sees. Leaves keep their numbers,
-        and others follow them; those that are gone have no rows. `begun`: how many leaves of each
-        are not read from their beginning on any more."""
+        """Return the tables with the partitions that the held snapshot sees. Leaves keep their
+        numbers, new ones follow them, and dropped ones have no rows. `begun`: how many leaves of
+        each table will not be read from their beginning any more."""
         return tables
 
     @abstractmethod
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
-        """The tables with rows in the held snapshot, in the order in which they are read.
+        """Return the tables with rows in the held snapshot, in the order in which they are read.
         `conditions`: only these tables, each with its filter."""
         ...
 
     def expect(self, tables: Sequence[SnapshotTable]) -> None:  # noqa: ARG002
-        """These tables will be asked for, one after the other."""
+        """Prepare for queries of these tables, one after the other."""
         return
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:  # noqa: ARG002
-        """Forget what the catalogue said of tables, and read at once what it says of these."""
+        """Forget the catalogue's descriptions of tables, and read those of these tables at once."""
         return
 
     def has_key(self, table: SnapshotTable) -> bool:  # noqa: ARG002
@@ -174,58 +175,58 @@ class SnapshotSource(Protocol[P, H]):
         return True
 
     def rows(self, leaf: Leaf) -> int:
-        """How many rows a leaf has: by the statistics, counted or estimated."""
+        """Return how many rows a leaf has: by the statistics, counted or estimated."""
         return leaf.rows
 
     @abstractmethod
     def next_bound(
         self, table: SnapshotTable, leaf: Leaf, lower: KeyBound | None, rows: int
     ) -> KeyBound | None:
-        """The key `rows` rows after `lower` (None: after the first); None when there are fewer, or
-        when the table is gone."""
+        """Return the key `rows` rows after `lower` (None: after the first); None if there are fewer
+        rows, or the table is gone."""
         ...
 
     @abstractmethod
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery | None:
-        """How a task reads a chunk; None: the table is gone."""
+        """Return how a task reads a chunk; None: the table is gone."""
         ...
 
     @abstractmethod
     def reader(self) -> SnapshotReader:
-        """How tasks connect to the snapshot that is held."""
+        """Return the reader by which tasks connect to the held snapshot."""
         ...
 
     # -- the log ------------------------------------------------------------------------------
 
     @property
     def continued_at(self) -> int | None:
-        """A place of the log that is after whatever the rows that were read so far show; None:
-        they show what there was when the snapshot was taken."""
+        """A place of the log after every change that the rows read so far show; None: they show the
+        state of the time when the snapshot was taken."""
         return None
 
     @abstractmethod
     def position(self) -> int:
-        """Where the log is now."""
+        """Return the present position of the log."""
         ...
 
     def moved(self, position: P, /) -> P:
-        """The position between transactions where the log is now."""
+        """Return the position between transactions at the present end of the log."""
         return position.at(self.position())
 
     def shown(self, position: P, /) -> int:
-        """What `source` shows as the place of rows that are read at a position: that of the
-        position, unless rows of a snapshot show another one."""
+        """Return the place that `source` shows for rows that are read at a position: the
+        position's, unless rows of a snapshot show another one."""
         return position.shown
 
     def last_commit(self, position: P, /) -> int | None:  # noqa: ARG002
-        """What `source` shows of the last commit at a position; None: nothing."""
+        """Return the last commit that `source` shows for a position; None: none."""
         return None
 
     def transaction_image(self, position: P, kind: int, /) -> bytes:  # noqa: ARG002
-        """The image that rows at a position, of a kind (`RowKind`), have of their
-        transaction; empty: none."""
+        """Return the image of the transaction that rows at a position, of a kind (`RowKind`), show;
+        empty: none."""
         return b""
 
     # -- records before the rows ---------------------------------------------------------------
@@ -236,7 +237,7 @@ class SnapshotSource(Protocol[P, H]):
         return False
 
     def preface(self, position: P, /) -> Sequence[PrefaceRecord]:  # noqa: ARG002
-        """These records, of a snapshot that begins at a position."""
+        """Return these records, of a snapshot that begins at a position."""
         return ()
 
     @abstractmethod

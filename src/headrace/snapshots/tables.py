@@ -1,4 +1,4 @@
-"""The tables of a snapshot: how an offset lists them, and in which order they are read."""
+"""The tables of a snapshot: their form in offsets, and the order in which they are read."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from headrace.signals.stored import (
 from headrace.snapshots.chunks import Cut
 
 TableId = Any
-"""What tells a table, or a partition, from all others of its database: a number, or a text where
-tables have none. Offsets hold it as JSON does."""
+"""The identity of a table, or of a partition, in its database: a number, or a text if tables have
+no numbers. Offsets contain it as JSON."""
 
 
 class Leaf(NamedTuple):
-    """A partition with rows, or a table that has no partitions: its identity in the database, how
-    many pages it has, and how many rows by the statistics (0 or less: nobody counted them)."""
+    """A partition with rows, or a table that has no partitions: its identity in the database, its
+    number of pages, and of rows by the statistics (0 or less: no statistics)."""
 
     id: TableId
     schema: str
@@ -39,11 +39,11 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True)
 class SnapshotTable:
-    """A table that holds rows. `opens`: it is the first captured table (the marker `first` is left
-    out when that one is empty). `condition` is of the signal that asked for it; it is checked when
-    it is used. `key` says in the words of the database which key bounds its chunks, `parts` which
-    partitions it had when its leaves were listed; None: nothing compares it, or an earlier release
-    did not say."""
+    """A table with rows. `opens`: it is the first captured table (if that one is empty, no row has
+    the marker `first`). `condition` is that of the signal that asked for the table; it is checked
+    when it is used. `key` names the key that bounds its chunks, in the notation of the database,
+    `parts` the partitions it had when its leaves were listed; None: it is not compared, or was
+    written by an earlier release."""
 
     id: TableId
     schema: str
@@ -57,27 +57,27 @@ class SnapshotTable:
 
     @staticmethod
     def of(leaf: Leaf, kind: Cut, *, opens: bool, condition: str | None = None) -> SnapshotTable:
-        """A table without partitions."""
+        """Return a table without partitions."""
         return SnapshotTable(leaf.id, leaf.schema, leaf.name, kind, (leaf,), opens, condition)
 
     @property
     def name(self) -> str:
-        """schema.table, or the table alone where there are no schemas."""
+        """The name as schema.table, or the table alone if there are no schemas."""
         return f"{self.schema}.{self.table}" if self.schema else self.table
 
     @property
     def pages(self) -> int:
-        """The pages of all leaves."""
+        """The number of pages of all leaves."""
         return sum(leaf.pages for leaf in self.leaves)
 
     @property
     def rows(self) -> int | None:
-        """The rows of all leaves, by the statistics; None if a leaf has no statistics."""
+        """The number of rows of all leaves, by the statistics; None if a leaf has no statistics."""
         counts = [leaf.rows for leaf in self.leaves]
         return sum(counts) if all(count > 0 for count in counts) else None
 
     def to_json(self) -> list[Any]:
-        """The tables for offsets."""
+        """Return the table as JSON for offsets."""
         leaves = [list(leaf) for leaf in self.leaves]
         members = [self.id, self.schema, self.table, str(self.kind), leaves, self.opens]
         further = [self.condition, self.key, self.parts]
@@ -87,7 +87,7 @@ class SnapshotTable:
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
-        """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
+        """Read the JSON list of `to_json`. Raises HeadraceError("offset.broken")."""
         with reading(data):
             identity, schema, table, kind, leaves, opens, *further = data
             condition, key, parts = [*further, None, None, None][: max(3, len(further))]
@@ -104,7 +104,7 @@ class SnapshotTable:
             )
 
     def cut(self, leaves: tuple[Leaf, ...], parts: str | None) -> SnapshotTable:
-        """The table with other leaves."""
+        """Return the table with other leaves."""
         return replace(self, leaves=leaves, parts=parts)
 
 
@@ -138,9 +138,9 @@ class ReadingOrder:
         rows: Callable[[Leaf], int],
         has_key: Callable[[SnapshotTable], bool],
     ) -> list[SnapshotTable]:
-        """The tables as they come, or by their number of `rows`; but where they are more than one
-        chunk, those first that cannot be resumed: the ones without any key, and large ones without
-        a usable one."""
+        """Return the tables in their order, or by their number of `rows`. Of those with more than
+        one chunk, the ones that cannot be resumed come first: tables without a key, and large ones
+        without a usable key."""
         ordered = list(tables)
         if self.by_rows != "disabled":
             counts = {table.id: sum(map(rows, table.leaves)) for table in tables}

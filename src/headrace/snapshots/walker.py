@@ -1,4 +1,4 @@
-"""Cuts the tables of a snapshot into chunks, one after the other."""
+"""Divides the tables of a snapshot into chunks, one after the other."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _UNKNOWN_ROW_BYTES = 200
 
 
 class Walker:
-    """Walks from the place of an offset on: `table` is the number of the table that comes next,
-    `place` where in it."""
+    """Continues from the place of an offset: `table` is the number of the next table, `place` the
+    place in it."""
 
     def __init__(
         self,
@@ -43,20 +43,20 @@ class Walker:
         self.row_bytes = 100
         """Bytes of a row of the last chunk, by the pages of its table."""
         self.chunk_rows = 1
-        """Rows that a chunk of that table has at most."""
+        """The most rows of a chunk of that table."""
 
     @property
     def finished(self) -> bool:
-        """Whether the last table was cut to its end."""
+        """Whether the last table was divided to its end."""
         return self.table >= len(self._tables)
 
     @property
     def place(self) -> dict[str, Any]:
-        """Where the next chunk begins in its table, as an offset has it."""
+        """The place at which the next chunk begins in its table, as in an offset."""
         return {"leaf": self._leaf, "lower": bound_to_json(self._lower), "ordinal": self._ordinal}
 
     def next(self) -> Chunk | None:
-        """The next chunk; None when it is `finished`."""
+        """Return the next chunk; None if it is `finished`."""
         if self.finished:
             return None
         table = self._tables[self.table]

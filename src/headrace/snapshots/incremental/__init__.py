@@ -1,1 +1,2 @@
-"""Chunks between the changes of a running stream, and the windows that deduplicate them."""
+"""Incremental snapshots: chunks between the changes of a running stream, and the windows that
+deduplicate them."""

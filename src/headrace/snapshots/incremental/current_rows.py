@@ -1,5 +1,5 @@
-"""The rows that captured tables have now, read while their log is replicated: what a comparison of
-a replica with its source needs of a connector."""
+"""Current rows of captured tables, read while their log is replicated: what a connector gives to a
+comparison of a replica with its source."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from headrace.streaming.facts import EventSettings, shape_of
 
 _SEQUENCES = Sequences(1)
 Value = Any
-"""A value of a key as its column of the replica has it, in Python."""
+"""A value of a key, in Python, with the type of the replica's column."""
 
 
 @dataclass(frozen=True)
 class CurrentRows:
-    """What a connector reads of its tables beside its stream.
+    """The parts of a connector that read its tables independently of its stream.
 
-    `chunks` reads ranges of keys: each row as it was at some moment after the range was asked for.
-    `place` gives a place of the log that is after whatever was read before it is called; it may
-    wait. `read_offset` reads an offset of a query, `place_text` shows a place in the words of the
-    database. `condition` gives the filter of a signal that selects rows by the columns of their key
-    and these values; None: it cannot be written. Methods raise HeadraceError.
+    `chunks` reads ranges of keys: each row as of some moment after the range was requested. `place`
+    returns a place of the log that is after every change visible before the call; it may wait.
+    `read_offset` reads an offset of a query, `place_text` shows a place in the notation of the
+    database. `condition` returns the filter of a signal that selects rows by the columns of their
+    key and these values; None: it cannot be written. Methods raise HeadraceError.
     """
 
     chunks: ChunkSource[Any]
@@ -44,11 +44,11 @@ class CurrentRows:
     condition: Callable[[Sequence[str], Sequence[tuple[Value, ...]]], str | None]
 
     def reader(self) -> ChunkReader[Any]:
-        """What reads the chunks of tables."""
+        """Return a reader of the tables' chunks."""
         return ChunkReader(self.chunks)
 
     def slice_of(self, table: Pending, rows: ChunkRows, taken_us: int) -> RowsSlice:
-        """Rows of a chunk as the records that an incremental snapshot makes of them."""
+        """Return rows of a chunk as the records that an incremental snapshot makes of them."""
         insert = Insert((1, 0, 1, 0), 0, None, taken_us, table)
         return RowsSlice(insert, rows, self.settings, self.chunks.transaction_image(0, 0))
 
@@ -59,7 +59,7 @@ class CurrentRows:
 
 @dataclass(frozen=True)
 class RowsSlice:
-    """See `headrace.connect.slices.Slice`: rows that were read, which have no place in the log."""
+    """A `headrace.connect.slices.Slice` of rows that were read and have no place in the log."""
 
     insert: Insert
     rows: ChunkRows
@@ -73,7 +73,7 @@ class RowsSlice:
         yield shape_of(self.rows.facts.as_incremental(), self.settings)
 
     def read(self) -> Iterator[list[Records]]:
-        """All records in one piece."""
+        """Yield all records in one piece."""
         block = chunk_block(replace(self.insert, parts=len(self.rows)), self.rows)
         rows = block.rows.copy()
         rows["new"] += address_of(block.images)

@@ -24,13 +24,14 @@ from headrace.streaming.facts import Facts, NotificationFacts
 from headrace.streaming.range_rows import RangeRows
 
 _SPARE_PARTS = 1024
-"""Parts kept for rows that come into the range of a chunk before it is read again, at least."""
+"""Least number of parts reserved for rows that come into the range of a chunk before it is read
+again."""
 
 
 @dataclass
 class Block:
     """The records of one insert. `rows` refer to relation 0, which is `facts`, and to places in
-    `images`; `transaction` is the image of what they show as their transaction (empty: none)."""
+    `images`; `transaction` is the image of the transaction that they show (empty: none)."""
 
     insert: Insert
     facts: Facts
@@ -40,49 +41,49 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Bytes of all images."""
+        """Size of all images in bytes."""
         return len(self.images) + len(self.transaction)
 
 
 TransactionImage = Callable[[int, int], bytes]
-"""The image that rows at a place of the log, of a kind (`RowKind`), have of their
-transaction; empty: none."""
+"""A function of a place of the log and a kind (`RowKind`) that returns the image of the transaction
+that rows there show; empty: none."""
 
 
 def no_image(_place: int, _kind: int) -> bytes:
-    """Where `source` shows no texts of a transaction."""
+    """Return no image, for databases whose `source` shows no texts of a transaction."""
     return b""
 
 
 class Insertions:
-    """What is inserted into one range. Notifications go to the topic of `notifier`."""
+    """The inserts of one range. Notifications go to the topic of `notifier`."""
 
     def __init__(self, notifier: Notifier, image: TransactionImage = no_image) -> None:
         self.inserts: list[Insert] = []
-        """As the range's end offset describes them."""
+        """The inserts as the range's end offset describes them."""
         self._notifier, self._image = notifier, image
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
 
     def clear(self) -> None:
-        """Another range begins."""
+        """Remove all inserts, because another range begins."""
         self.inserts.clear()
         self._blocks.clear()
 
     @property
     def size(self) -> int:
-        """Bytes of the records."""
+        """Size of the records in bytes."""
         return sum(block.size for block in self._blocks.values())
 
     def block(self, insert: Insert) -> Block | None:
-        """The records of an insert, when they were made or kept for this range."""
+        """Return the records of an insert, if they were made or kept for this range."""
         return self._blocks.get(insert.at)
 
     def keep(self, block: Block) -> None:
-        """Records that an earlier process inserted, and that were read again."""
+        """Keep the records of an insert of an earlier process, which were read again."""
         self._blocks[block.insert.at] = block
 
     def add_rows(self, chunk: ReadChunk, rows: ChunkRows, place: InsertionPoint) -> None:
-        """What a window left of a chunk."""
+        """Insert the rows of a chunk that its window has left."""
         if not len(rows):
             return
         # Another process may find more rows when it reads the chunk again.
@@ -108,7 +109,7 @@ class Insertions:
         place: InsertionPoint,
         data: Mapping[str, str],
     ) -> None:
-        """A notification (see `Notifier.notify`), by the channels that there are."""
+        """Insert a notification (see `Notifier.notify`), and send it by the enabled channels."""
         tell(identity, kind, data)
         if not self._notifier.enabled:
             return
@@ -130,7 +131,7 @@ class Insertions:
 
 
 def chunk_block(insert: Insert, read: ChunkRows, image: TransactionImage = no_image) -> Block:
-    """The `r` records of a chunk."""
+    """Return the `r` records of a chunk."""
     rows = _rows(insert, len(read))
     rows["new"] = read.offsets[:-1]
     rows["size"] = np.diff(read.offsets)
@@ -142,7 +143,7 @@ def chunk_block(insert: Insert, read: ChunkRows, image: TransactionImage = no_im
 
 
 def notification_block(insert: Insert, topic: str) -> Block:
-    """The record of a notification."""
+    """Return the record of a notification."""
     notification = insert.notification
     assert notification is not None
     data = json.dumps(notification["additional_data"], ensure_ascii=False)
@@ -151,7 +152,7 @@ def notification_block(insert: Insert, topic: str) -> Block:
     rows = _rows(insert, 1)
     rows["size"] = len(image)
     rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
-    # Debezium's notifications have no operation; anything but 0 is not a tombstone.
+    # Debezium's notifications have no operation; any number except 0 marks it as no tombstone.
     rows["operation"] = ord("n")
     return Block(insert, NotificationFacts(topic), rows, np.frombuffer(image, np.uint8))
 
@@ -161,7 +162,7 @@ def _rows(insert: Insert, count: int) -> np.ndarray:
     rows = np.zeros(count, ROW)
     put_place(rows, position)
     rows["kind"], rows["ordinal"] = kind, ordinal
-    # Rows beyond the parts that are kept share the last one: their keys differ.
+    # Rows beyond the reserved parts share the last one: their keys differ.
     last = count if insert.parts is None else insert.parts
     rows["part"] = part + np.minimum(np.arange(count), last - 1)
     rows["place"] = insert.shown
@@ -169,7 +170,7 @@ def _rows(insert: Insert, count: int) -> np.ndarray:
 
 
 def transaction_of(insert: Insert) -> np.ndarray:
-    """The entry that the insert's rows refer to."""
+    """Return the transaction entry of the insert's rows."""
     entry = np.zeros(1, TRANSACTION)
     entry["xid"] = NULL
     entry["commit_us"] = insert.time_us
@@ -188,8 +189,8 @@ def merge(
     places: Sequence[int],
     segment: Segment,
 ) -> tuple[np.ndarray, np.ndarray, dict[int, Facts]]:
-    """The log's rows with the blocks, in order, before the rows at `places`; their images go to
-    `segment`. Relations get new numbers."""
+    """Return the log's rows with the blocks, in order, before the rows at `places`; their images go
+    to `segment`. Relations get new numbers."""
     used, numbers = np.unique(rows["relation"], return_inverse=True)
     rows["relation"] = numbers
     facts = [relations[int(index)] for index in used]
@@ -231,12 +232,13 @@ def insert_blocks(range_rows: RangeRows, blocks: Sequence[Block], beside: Segmen
 
 
 def places_of(rows: np.ndarray, blocks: Sequence[Block]) -> list[int]:
-    """How many of the log's rows come before each block."""
+    """Return how many of the log's rows come before each block."""
     return [_rows_before(rows, block.insert) for block in blocks]
 
 
 def merge_orders(orders: np.ndarray, blocks: Sequence[Block], places: Sequence[int]) -> np.ndarray:
-    """The orders of the log's rows, with room for the blocks, whose rows are not counted."""
+    """Return the orders of the log's rows, with zeros for the rows of blocks, which are not
+    counted."""
     parts: list[np.ndarray] = []
     done = 0
     for block, place in zip(blocks, places, strict=True):

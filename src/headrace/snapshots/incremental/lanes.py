@@ -1,4 +1,4 @@
-"""Connections that read ranges of keys at the same time, on one snapshot."""
+"""Connections that read ranges of keys in parallel, on one snapshot."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Lane(Protocol[T, S_contra]):
-    """A connection of its own; S is how a database names a snapshot that several connections
-    read."""
+    """A connection of its own; S is the type of a database's name for a snapshot that several
+    connections read."""
 
     @property
     def closed(self) -> bool:
-        """Whether it was lost."""
+        """Whether the connection was lost."""
         ...
 
     def read(self, snapshot: S_contra, keys: KeyRange[T], /) -> ChunkRows | Skipped:
-        """The rows of a range on the snapshot of this name. Raises HeadraceError when the
+        """Return the rows of a range on the snapshot of this name. Raises HeadraceError when the
         connection is lost."""
         ...
 
     def close(self) -> None:
-        """Close it; never raises."""
+        """Close the connection; never raises."""
         ...
 
 
@@ -51,8 +51,9 @@ class Lanes(Generic[T, S]):
         snapshot: S | None,
         ranges: Sequence[KeyRange[T]],
     ) -> list[ChunkRows | Skipped]:
-        """The rows of each range: the first one by `lead`, who holds `snapshot`, and whatever the
-        server has no connection for. Raises HeadraceError when a connection is lost."""
+        """Return the rows of each range. `lead`, which holds `snapshot`, reads the first range, and
+        those for which the server has no connection. Raises HeadraceError when a connection is
+        lost."""
         rest = ranges[1:]
         if self._threads is None and rest:
             self._threads = ThreadPoolExecutor(
@@ -67,7 +68,7 @@ class Lanes(Generic[T, S]):
         try:
             first = [lead(keys) for keys in ranges[:1]]
         finally:
-            # Whatever fails, nobody reads any more when this returns.
+            # Even after an error, no thread reads any more when this method returns.
             failed = [future.exception() for future in futures]
         for error in failed:
             if error is not None:
@@ -76,7 +77,7 @@ class Lanes(Generic[T, S]):
         return [*first, *(lead(keys) if rows is None else rows for keys, rows in others)]
 
     def _read(self, number: int, snapshot: S, keys: KeyRange[T]) -> ChunkRows | Skipped | None:
-        """Reads a range of keys; None if there is no connection to read with."""
+        """Read a range of keys; None if there is no connection to read with."""
         lane = self._lanes.get(number)
         if lane is None or lane.closed:
             try:

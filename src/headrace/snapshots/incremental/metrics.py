@@ -1,4 +1,4 @@
-"""The progress of incremental snapshots: by Debezium's names, with rate and remaining time."""
+"""Metrics of incremental snapshots: by Debezium's names, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RATE_SECONDS = 30.0
 
 
 class IncrementalMetrics:
-    """The rows that this source process read. `estimates` gives rows by table, from the database's
-    statistics; -1 without statistics."""
+    """Metrics of the rows that this source process read. `estimates` returns rows by table, from
+    the database's statistics; -1 without statistics."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -37,7 +37,7 @@ class IncrementalMetrics:
         self._logged = 0.0
 
     def reads(self, chunk: ReadChunk, tables: Sequence[Pending]) -> None:
-        """A chunk of the first one of `tables` is read."""
+        """Note that a chunk of the first one of `tables` is read."""
         if self._state != "RUNNING":
             now = self._clock()
             if self._state != "PAUSED":
@@ -57,7 +57,7 @@ class IncrementalMetrics:
         self._number += 1
 
     def scanned(self, rows: int) -> None:
-        """The chunk's window closed."""
+        """Note that the chunk's window closed."""
         now = self._clock()
         self._rows += rows
         self._table_rows += rows
@@ -77,7 +77,7 @@ class IncrementalMetrics:
             )
 
     def ended(self, state: str) -> None:
-        """COMPLETED, ABORTED or PAUSED."""
+        """Note the end or a pause: COMPLETED, ABORTED or PAUSED."""
         if self._state != "RUNNING":
             return
         log.info("incremental snapshot: %s after %d rows", state.lower(), self._rows)
@@ -93,7 +93,7 @@ class IncrementalMetrics:
         return (after - before) / (ended - began) if ended > began else None
 
     def _remaining(self) -> int | None:
-        """Seconds; None when the statistics or the rate do not tell."""
+        """Return the remaining seconds; None without statistics or a rate."""
         rate = self._rate()
         expected = [self._expected.get(name, -1) for name in self._pending]
         if not rate or min(expected, default=-1) < 0:
@@ -101,7 +101,7 @@ class IncrementalMetrics:
         return round(max(0, sum(expected) - self._table_rows) / rate)
 
     def to_json(self) -> dict[str, Any] | None:
-        """The metrics; None before the first incremental snapshot."""
+        """Return the metrics; None before the first incremental snapshot."""
         if self._state is None:
             return None
         running = self._state == "RUNNING"

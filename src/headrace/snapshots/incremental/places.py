@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass
 class InsertionPoint:
-    """Where records are inserted; `part` counts on. `shown` (in 64 bits) is the place of the
-    log that their `source` shows: that of the row that comes next, or `Position.shown`."""
+    """The place at which records are inserted; `part` is that of the next one. `shown` (in 64 bits)
+    is the place of the log that their `source` shows: that of the next row of the log, or
+    `Position.shown`."""
 
     position: int
     kind: int
@@ -16,11 +17,11 @@ class InsertionPoint:
     part: int
     shown: int
     last_commit: int | None
-    row: int = 0  # ordinal of the row of the log that comes next
-    xid: int | None = None  # and its transaction
+    row: int = 0  # ordinal of the next row of the log
+    xid: int | None = None  # transaction of that row
 
     def take(self, count: int) -> tuple[int, int, int, int]:
-        """Room for `count` records."""
+        """Return the place of the first of `count` records, and reserve their parts."""
         at = (self.position, self.kind, self.ordinal, self.part)
         self.part += count
         return at

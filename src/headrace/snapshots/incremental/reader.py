@@ -1,5 +1,5 @@
-"""Reads incremental chunks: the next rows of tables, on a state of the database that says what it
-sees."""
+"""Reads incremental chunks: the next rows of tables, on a state of the database with a known
+visibility."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SUCCEEDED = "SUCCEEDED"
 
 
 class OtherOrder(Exception):
-    """`table` is another table than the one in which bounds of chunks were found, or its rows have
-    another order."""
+    """Raised if `table` was replaced since bounds of its chunks were found, or its rows have
+    another order now."""
 
     def __init__(self, table: Pending) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class OtherOrder(Exception):
 
 @dataclass(frozen=True)
 class _Part(Generic[T]):
-    """A range that is to be read; without, the table has `ended`."""
+    """A range to read; without `keys`, the table has `ended` with that status."""
 
     table: Pending
     keys: KeyRange[T] | None
@@ -47,7 +47,7 @@ class _Part(Generic[T]):
 
 
 class ChunkReader(Generic[T]):
-    """Chunks of a database's tables, one table after the other."""
+    """Reads chunks of a database's tables, one table after the other."""
 
     def __init__(self, source: ChunkSource[T]) -> None:
         self._source = source
@@ -57,10 +57,10 @@ class ChunkReader(Generic[T]):
         progress: SignalProgress,
         sizes: ChunkSizes,
     ) -> list[ReadChunk]:
-        """The next chunks of the tables of `progress`; `sizes.at_once` of them have rows. The first
-        table is read from `after` to `maximum`; without, its largest key is found. A chunk with
-        less rows than asked for is a table's last one, unless they are Debezium's. Raises
-        HeadraceError, and OtherOrder."""
+        """Return the next chunks of the tables of `progress`; `sizes.at_once` of them have rows.
+        The first table is read from `after` to `maximum`; without `maximum`, its largest key is
+        looked up. A chunk with fewer rows than requested is a table's last one, unless windows are
+        Debezium's. Raises HeadraceError, and OtherOrder."""
         count = sizes.at_once
         with self._source.transaction(shared=count > 1) as transaction:
             parts: list[_Part[T]] = []
@@ -74,13 +74,13 @@ class ChunkReader(Generic[T]):
             rows = iter(transaction.read(ranges))
             chunks = list(_chunks(transaction, parts, rows, ends_early=not sizes.as_debezium))
         for chunk in chunks:
-            # Whoever changed the others' order while they were read is seen before the next ones.
+            # Detects a change of the other tables' order, during this read, before the next one.
             if chunk.done == SUCCEEDED:
                 self._require_order(chunk.table, chunk.order)
         return chunks
 
     def again(self, insert: Insert) -> ChunkRows:
-        """The rows of a chunk as they are now. Raises HeadraceError, Skipped, and OtherOrder."""
+        """Return the current rows of a chunk. Raises HeadraceError, Skipped, and OtherOrder."""
         table, order = insert.table, insert.order
         assert table is not None
         target = self._source.target(table)
@@ -94,7 +94,7 @@ class ChunkReader(Generic[T]):
         return rows
 
     def _require_order(self, table: Pending, order: str | None) -> None:
-        """Raises OtherOrder when the table, which was just read, has another order now."""
+        """Raise OtherOrder if the table, which was just read, has another order now."""
         if order is not None and self.has_other_order(table, order):
             raise OtherOrder(table)
 
@@ -168,4 +168,4 @@ def _chunks(
             part.keys.target.order,
         )
         if rows.cut:
-            return  # what comes after it is read when the rest of it was
+            return  # the next chunks are read after the rest of this one

@@ -1,5 +1,5 @@
-"""Chunks of ranges that an earlier process planned: its rows are gone with it, so they are read
-again, as new as they were or newer."""
+"""Chunks of ranges that an earlier process planned: their rows are lost with it, so they are read
+again, with the same or newer values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class RepeatedChunks:
         self._source, self._reader, self._topic = source, reader, topic
 
     def block(self, insert: Insert) -> Block | None:
-        """The records of an insert, whose snapshot must see whatever was delivered; None: its rows
-        are left out, because the table cannot be read any more, or because all of it will be read
-        (see `unread`). Raises HeadraceError."""
+        """Return the records of an insert, on a snapshot that sees every delivered change; None:
+        its rows are left out, because the table cannot be read any more, or because all of it will
+        be read (see `unread`). Raises HeadraceError."""
         if insert.table is None:
             return notification_block(insert, self._topic)
         while not self._source.delivered.are_visible():
@@ -40,9 +40,9 @@ class RepeatedChunks:
         return chunk_block(insert, rows, self._source.transaction_image)
 
     def unread(self, inserts: Sequence[Insert], tables: Sequence[Pending]) -> tuple[Pending, ...]:
-        """The tables of these inserts whose order is another one now, so that nobody knows whether
-        the range had their rows, and that are not among `tables`, which will be read in any case.
-        Raises HeadraceError."""
+        """Return the tables of these inserts that have another order now, so that it is unknown
+        whether the range had their rows, except `tables`, which will be read in any case. Raises
+        HeadraceError."""
         found: dict[Pending, str] = {
             insert.table: insert.order
             for insert in inserts

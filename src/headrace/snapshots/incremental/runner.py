@@ -1,8 +1,8 @@
 """Runs incremental snapshots: applies signals at their places in the log, reads chunks, and inserts
-what their windows leave of them.
+the rows that their windows leave.
 
-One thread calls it, the one that polls. What it decides is in the end offset of the range before
-anybody plans it (Invariant 2c); see decision 9.
+Only the thread that polls calls it. Its decisions are in the end offset of a range before the range
+is planned (Invariant 2c); see decision 9.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from headrace.streaming.range_rows import RangeRows
 log = logging.getLogger(__name__)
 
 _BEFORE_TRANSACTION = 1 << 44  # ordinal of records before a transaction's first message
-_REPEATS = 5  # of one chunk, at most
+_REPEATS = 5  # the most for one chunk
 
 
 @dataclass(frozen=True)
 class SignalStream(Generic[P]):
     """The log that contains the signals and windows.
 
-    `greets`: a notification says that no initial snapshot came before. `collection` is the name of
-    the signal collection (None: no signal collection), and `texts` reads its rows; `marks` writes
-    to it where windows open and close (None: they close where the log was when their chunks had
-    been read). `last_commit` gives the fields of `source` for the last commit at a position,
-    `position_text` the place as people read it. `drop_transaction` leaves out an open transaction,
-    and raises ValueError for an invalid id (None: the log has committed ones only).
+    `greets`: a notification says that no initial snapshot was read before. `collection` is the name
+    of the signal collection (None: no signal collection), and `texts` reads its rows; `marks`
+    writes the marks of windows to it (None: a window closes at the log's position after its chunks
+    were read). `last_commit` returns the fields of `source` for the last commit at a position,
+    `position_text` the place for people. `drop_transaction` leaves out an open transaction, and
+    raises ValueError for an invalid id (None: the log has committed ones only).
     """
 
     greets: bool
@@ -75,7 +75,7 @@ class SignalStream(Generic[P]):
 
 class IncrementalSnapshots(Generic[P]):
     """The incremental snapshots of one stream, and the signals that ask for them: see
-    `streaming.passage.Inserter`. Goes on with what was running at the first `begin`."""
+    `streaming.passage.Inserter`. The first `begin` continues the snapshots that were running."""
 
     def __init__(
         self,
@@ -106,12 +106,12 @@ class IncrementalSnapshots(Generic[P]):
 
     @property
     def awaits(self) -> bool:
-        """Whether a window waits to be closed by the log."""
+        """Whether an open window waits for the log."""
         return self._wave is not None
 
     @property
     def inserted(self) -> bool:
-        """Whether something was inserted since `begin`."""
+        """Whether a record was inserted since `begin`."""
         return bool(self._insertions.inserts)
 
     @property
@@ -121,13 +121,14 @@ class IncrementalSnapshots(Generic[P]):
 
     @property
     def towards(self) -> int | None:
-        """The place of the log at which a window closes that has no watermark in the log."""
+        """The place of the log at which a window without watermarks closes; None without such a
+        window."""
         return None if self._wave is None else self._wave.closes_at
 
     def begin(self, after: Offset[P]) -> None:
-        """The range that follows `after` begins."""
+        """Begin the range that follows `after`."""
         if not self._follows(after):
-            # Another process came as far as this; its window is nobody's.
+            # An earlier process ended that range; the open window of this process is obsolete.
             progress = after.signals or SignalProgress()
             unread = self._repeated_chunks.unread(progress.inserts, progress.tables)
             self.progress = replace(progress, tables=progress.tables + unread)
@@ -148,7 +149,7 @@ class IncrementalSnapshots(Generic[P]):
         if self._greets:
             self._greets = False
             self._insertions.notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
-        # Spark asks for what follows `after` when its checkpoint holds it.
+        # When Spark asks for the range after `after`, its checkpoint contains `after`.
         self._signal_processor.apply_channels(after.signals or SignalProgress(), place)
         if self.progress.running and self._wave is None:
             self._stop_requested(place)
@@ -156,12 +157,12 @@ class IncrementalSnapshots(Generic[P]):
         self._use(place)
 
     def _follows(self, after: Offset[P]) -> bool:
-        """Whether `after` is where the last range ended; it may have got a heartbeat."""
+        """Whether `after` is the end of the last range, perhaps with a heartbeat."""
         last = self._last
         return last is not None and after.same_position(last)
 
     def reached(self, end: Offset[P]) -> None:
-        """The log was passed up to `end`."""
+        """Note that the log was read up to `end`; a window that ends there is closed."""
         closes, position = self.towards, end.position
         if closes is not None and position.transaction is None and position.committed >= closes:
             place = self._between(end)
@@ -169,7 +170,7 @@ class IncrementalSnapshots(Generic[P]):
             self._use(place)
 
     def end(self, after: Offset[P], end: Offset[P]) -> Offset[P]:
-        """`end` with what was decided; `after` itself when nothing was."""
+        """Return `end` with the decisions of the range; `after` itself without any."""
         before = (after.signals or SignalProgress()).after_range()
         inserts = self._insertions.inserts
         if not inserts and self.progress == before and end.same_position(after):
@@ -190,7 +191,7 @@ class IncrementalSnapshots(Generic[P]):
             insert_blocks(range_rows, blocks, reserve(max(1, size)))
 
     def _block(self, insert: Insert) -> Block | None:
-        """The records of an insert; those of another process are made again."""
+        """Return the records of an insert; those of another process are made again."""
         block = self._insertions.block(insert)
         if block is None:
             block = self._repeated_chunks.block(insert)
@@ -199,7 +200,8 @@ class IncrementalSnapshots(Generic[P]):
         return block
 
     def _between(self, offset: Offset[P]) -> InsertionPoint:
-        """The insertion point after everything up to `offset`, which is between transactions."""
+        """Return the insertion point after everything up to `offset`, which is between
+        transactions."""
         ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
         position = offset.position.committed
         last_commit = self._stream.last_commit(offset.position)
@@ -207,14 +209,14 @@ class IncrementalSnapshots(Generic[P]):
         return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, shown, last_commit)
 
     def _use(self, place: InsertionPoint) -> None:
-        """Count a place between transactions as used, when something is there."""
+        """Count a place between transactions as used, if a record was inserted there."""
         if place.part:
             self.progress = replace(self.progress, ordinal=self.progress.ordinal + 1)
 
     # -- the log --------------------------------------------------------------------------------
 
     def passed(self, passage: Passage) -> None:
-        """The log's next rows: signals are applied, windows opened and closed."""
+        """Process the log's next rows: apply signals, open and close windows."""
         rows = passage.rows
         done = 0
         for index in self._signal_rows(passage):
@@ -257,7 +259,7 @@ class IncrementalSnapshots(Generic[P]):
             self._signal_processor.apply_row(identity, texts, self._place(passage, row))
 
     def _place(self, passage: Passage, row: np.void) -> InsertionPoint:
-        """The insertion point before a row of the log."""
+        """Return the insertion point before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
         position, ordinal, shown = place_of(row), int(row["ordinal"]), int(row["place"])
@@ -268,7 +270,7 @@ class IncrementalSnapshots(Generic[P]):
             at, part = (position, int(row["kind"]), ordinal - 1), INSERT_PARTS
         xid = None if entry["xid"] == NULL else int(entry["xid"])
         place = InsertionPoint(*at, part, shown, last, ordinal, xid)
-        # An UPDATE of the signal table is two rows of one message: they share the place.
+        # An UPDATE of the signal table is two rows of one message, which share the place.
         if self._before is None or not self._before.is_at(place):
             self._before = place
         return self._before
@@ -276,7 +278,7 @@ class IncrementalSnapshots(Generic[P]):
     # -- signals --------------------------------------------------------------------------------
 
     def execute(self, signal: Signal, action: ExecuteSnapshot, place: InsertionPoint) -> None:
-        """Read tables: see `signals.processor.SnapshotActions`."""
+        """Read the tables of an execute-snapshot: see `signals.processor.SnapshotActions`."""
         source = self._source
         named = tables_to_read(signal.id, action, source.tables(), source.qualifier)
         silent = source.silent([table.name for table in named])
@@ -293,20 +295,20 @@ class IncrementalSnapshots(Generic[P]):
             self._read(place)
 
     def stop(self, collections: tuple[str, ...], place: InsertionPoint) -> None:
-        """Stop reading these tables; none means all."""
+        """Stop reading these tables; an empty tuple means all."""
         self.progress = replace(self.progress, stops=(*self.progress.stops, collections))
         if self._wave is None:
             self._stop_requested(place)
             self._read(place)
 
     def pause(self, place: InsertionPoint) -> None:
-        """Read no further chunk."""
+        """Read no further chunk until `resume`."""
         self.progress = replace(self.progress, paused=True)
         self._metrics.ended("PAUSED")
         self._notify("PAUSED", place, {"data_collections": self._names()})
 
     def resume(self, place: InsertionPoint) -> None:
-        """Go on reading."""
+        """Continue reading."""
         self.progress = replace(self.progress, paused=False)
         self._notify("RESUMED", place, {"data_collections": self._names()})
         if self._wave is None:
@@ -319,11 +321,11 @@ class IncrementalSnapshots(Generic[P]):
         self._stream.drop_transaction(transaction)
 
     def position_text(self, place: InsertionPoint) -> str:
-        """The place of the log for people."""
+        """Return the place of the log for people."""
         return self._stream.position_text(place.shown)
 
     def _stop_requested(self, place: InsertionPoint) -> None:
-        """What was asked to stop while a window was open stops when it has closed."""
+        """Stop the tables that a signal asked to stop, which waits for an open window to close."""
         stops, self.progress = self.progress.stops, replace(self.progress, stops=())
         for collections in stops:
             tables = self.progress.tables
@@ -340,11 +342,11 @@ class IncrementalSnapshots(Generic[P]):
     # -- chunks ---------------------------------------------------------------------------------
 
     def _close(self, place: InsertionPoint) -> None:
-        """The window closes: what is left of its chunks is inserted, the next ones are read."""
+        """Close the window: insert the remaining rows of its chunks, and read the next chunks."""
         wave = self._wave
         assert wave is not None
         self._wave = None
-        # Reading holds off a TRUNCATE, so it comes in the window or not at all.
+        # Reading a table blocks its TRUNCATE, so it is in the window or not at all.
         before = [t for t in self.truncates if t[:2] < (place.position, place.row)]
         wave.truncated({part for _, _, part in before})
         del self.truncates[: len(before)]
@@ -352,7 +354,7 @@ class IncrementalSnapshots(Generic[P]):
         for chunk, window in zip(wave.chunks, wave.windows, strict=True):
             if window is not None:
                 if window.lacking and self._repeated < _REPEATS:
-                    # Rows were dropped whose values nobody else delivers: read from here again.
+                    # No other record has the values of the dropped rows: read again from here.
                     self._repeated += 1
                     break
                 self._repeated = 0
@@ -363,14 +365,14 @@ class IncrementalSnapshots(Generic[P]):
                 scanned = self.progress.scanned + len(window.rows)
                 self.progress = replace(self.progress, after=chunk.upper, scanned=scanned)
                 self._metrics.scanned(len(window.rows))
-            # What was done with before the first window was announced when it opened.
+            # Tables that ended before the first window were announced when it opened.
             if chunk.done is not None and announced:
                 self._done(place, chunk.done)
         self._stop_requested(place)
         self._read(place)
 
     def _read(self, place: InsertionPoint) -> None:
-        """Read the next chunks that have rows; tables without are done with on the way."""
+        """Read the next chunks that have rows; tables without rows end on the way."""
         if not self.progress.running or self.progress.paused:
             self._sizes.rest()
             self._source.rest()
@@ -388,7 +390,7 @@ class IncrementalSnapshots(Generic[P]):
             if marks is not None:
                 marks.close(name)
             elif wave is not None:
-                # Without watermarks the window closes where the log is now.
+                # Without watermarks the window closes at the log's present position.
                 wave.opened, wave.closes_at = True, self._source.position()
         except HeadraceError as problem:
             if problem.retriable:
@@ -455,9 +457,9 @@ class IncrementalSnapshots(Generic[P]):
     def _notify(
         self, kind: str, place: InsertionPoint, data: dict[str, str], signal: str | None = None
     ) -> None:
-        """Notifies under the id of `signal`, or of the one that asked for the first table."""
+        """Notify with the id of `signal`, or of the signal that asked for the first table."""
         if signal is None and not self.progress.running:
-            return  # no table is left to notify about
+            return  # no table is left for a notification
         identity = self.progress.tables[0].signal if signal is None else signal
         self._insertions.notify(identity, kind, INCREMENTAL, place, data)
 

@@ -1,4 +1,4 @@
-"""The number of rows of an incremental chunk, and of chunks that are read at once."""
+"""The number of rows of an incremental chunk, and of chunks that are read in parallel."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ReadChunk
 
 WAVE_SECONDS = 0.2
-"""What reading the chunks of a window may take: the log's records wait for so long."""
+"""Target time for reading the chunks of a window, in seconds; the log's records wait meanwhile."""
 _LARGEST_ROWS = 1 << 20
 _LARGEST_GROWTH = 4.0
 
 
 class ChunkSizes:
-    """Sizes that follow the time and the bytes that the chunks before took. Every table begins
-    with `first` rows, every snapshot with one chunk at a time."""
+    """Sizes that adapt to the time and the bytes of the previous chunks. Every table begins with
+    `first` rows, every snapshot with one chunk at a time."""
 
     def __init__(self, first: int, *, adapts: bool, lanes: int, max_bytes: int) -> None:
         self._first, self._adapts, self._lanes = first, adapts, lanes
         self.chunk_bytes = max(1, max_bytes // lanes)
-        """Bytes of images that a chunk has at most, unless it is one row."""
+        """The most bytes of images in a chunk, unless it is one row."""
         self._table: Pending | None = None
         self._rows = first
         self.at_once = 1
         self.as_debezium = False
-        """Windows are those of Debezium, one for one: its marks in the log are, too."""
+        """Whether each window is a chunk of Debezium's size, so that its marks in the log are
+        Debezium's, too."""
 
     @staticmethod
     def of(config: ConnectorConfig) -> ChunkSizes:
-        """The sizes by the properties: a size that the user set is kept."""
+        """Return the sizes for the properties; a size that the user set is kept."""
         if config.headrace_compatibility == "debezium-3.6":
             sizes = ChunkSizes(
                 config.incremental_snapshot_chunk_size,
@@ -48,13 +49,14 @@ class ChunkSizes:
             config.incremental_snapshot_chunk_size,
             adapts=adapts,
             lanes=config.headrace_incremental_snapshot_threads,
-            # Several windows of chunks that adapt close in a range.
+            # Several windows of adapting chunks close in a range.
             max_bytes=range_bytes // 4 if adapts else range_bytes,
         )
 
     def rows(self, table: Pending, row_bytes: Callable[[], float | None]) -> int:
-        """Rows of the next chunk of a table. `row_bytes` says how wide a row is by the server's
-        statistics, if they know; it is asked when no chunk of the table was read yet."""
+        """Return the number of rows of the next chunk of a table. `row_bytes` returns the width of
+        a row by the server's statistics, or None; it is called if no chunk of the table was read
+        yet."""
         if table == self._table:
             return self._rows
         width = row_bytes() if self._adapts else None
@@ -63,13 +65,13 @@ class ChunkSizes:
         return max(1, min(self._first, int(self.chunk_bytes / max(width, 1.0))))
 
     def rest(self) -> None:
-        """Nothing is being read: the next snapshot begins with the first size."""
+        """Begin the next snapshot with the first size, because none is being read."""
         self._table, self._rows, self.at_once = None, self._first, 1
 
     def took(self, seconds: float, chunks: Sequence[ReadChunk]) -> None:
-        """Reading these took so long."""
+        """Adapt to the `seconds` that reading these chunks took."""
         filled = [chunk for chunk in chunks if chunk.rows is not None]
-        # What was read after a chunk that its bytes cut is read once more.
+        # The rows after a chunk that the limit of bytes cut are read once more.
         cut = any(chunk.rows is not None and chunk.rows.cut for chunk in filled)
         self.at_once = 1 if cut else min(self.at_once * 2, self._lanes)
         if not filled or not self._adapts:
@@ -77,9 +79,9 @@ class ChunkSizes:
         last = filled[-1]
         size = self._rows if last.table == self._table else self._first
         if last.done is not None:
-            return  # the next table begins with a size of its own
-        # Never below the first size for being slow: what costs the same whatever the size,
-        # as a sort for want of an index, would then come more often.
+            return  # the next table begins with its own size
+        # Never below the first size for being slow: costs that do not depend on the size, such as a
+        # sort without an index, would only occur more often.
         factor = WAVE_SECONDS / max(seconds, 1e-3)
         fast = max(size * min(max(factor, 0.5), _LARGEST_GROWTH), self._first)
         read = [chunk.rows for chunk in filled if chunk.table == last.table and chunk.rows]

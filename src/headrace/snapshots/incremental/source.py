@@ -16,18 +16,18 @@ from headrace.snapshots.tables import TableId
 
 
 class Target(Protocol):
-    """A table that can be read in chunks. A target derives from this class where the log knows no
-    truncates."""
+    """A table that can be read in chunks. A connector's target derives from this class if its log
+    has no truncates."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that order its rows, and bound its chunks."""
+        """The columns that order the table's rows, and bound its chunks."""
         ...
 
     @property
     def order(self) -> str | None:
-        """Which table this is, and what the order of its rows follows, in the words of the
-        database: bounds of chunks mean nothing in another one. None: it does not change."""
+        """The identity of the table and of the order of its rows, in the notation of the database:
+        bounds of chunks are valid only for the same one. None: it does not change."""
         return None
 
     @property
@@ -41,8 +41,8 @@ T = TypeVar("T", bound=Target)
 
 @dataclass(frozen=True)
 class KeyRange(Generic[T]):
-    """(lower, upper], `limit` rows at most, `max_bytes` of images unless one row has more; None is
-    open."""
+    """The keys in (lower, upper], at most `limit` rows, `max_bytes` of images unless one row has
+    more; None: open."""
 
     target: T
     lower: Key | None
@@ -51,8 +51,8 @@ class KeyRange(Generic[T]):
     max_bytes: int | None = None
 
     def cut_at(self, bounds: Sequence[Key], size: int) -> list[KeyRange[T]]:
-        """The ranges up to each of the bounds, which lie in this range; the last one ends where
-        this one does, and has a limit of `size` rows."""
+        """Return the ranges up to each of the bounds, which lie in this range; the last one ends at
+        the end of this range, and has a limit of `size` rows."""
         lowers = [self.lower, *bounds]
         inner = [
             KeyRange(self.target, lower, upper, None, self.max_bytes)
@@ -62,7 +62,7 @@ class KeyRange(Generic[T]):
 
 
 class Skipped(Exception):
-    """A table that is not read; `status` is Debezium's word for it."""
+    """Raised for a table that is not read; `status` is Debezium's status for it."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -70,90 +70,90 @@ class Skipped(Exception):
 
 
 class ChunkTransaction(Protocol[T]):
-    """One state of the database, on which ranges of keys are read. A database derives from this
-    class and leaves out what it does not know."""
+    """A state of the database, on which ranges of keys are read. A connector derives from this
+    class and overrides what its database has."""
 
     @property
     def visibility(self) -> Visibility:
-        """What it sees."""
+        """The visibility of changes to this state."""
         ...
 
     @property
     def taken_us(self) -> int:
-        """When it was taken, in microseconds since 1970."""
+        """The time of this state, in microseconds since 1970."""
         ...
 
     def planning(self, target: T, /) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Around the questions about a table: what fails because of the table becomes Skipped."""
+        """Turn errors inside the block that concern the table into Skipped."""
         return contextlib.nullcontext()
 
     def largest_key(self, target: T, /) -> Key | None:
-        """The largest key; None for an empty table."""
+        """Return the largest key; None for an empty table."""
         ...
 
     def row_bytes(self, target: T, /) -> float | None:  # noqa: ARG002
-        """Bytes of a row by the statistics; None: nobody counted them yet."""
+        """Return the bytes of a row by the statistics; None without statistics."""
         return None
 
     def split(self, whole: KeyRange[T], size: int, count: int, /) -> list[KeyRange[T]]:
-        """The first ranges of `whole`, `count` at most, each of `size` rows; the last one has that
-        limit and ends where `whole` does."""
+        """Return the first ranges of `whole`, `count` at most, each of `size` rows; the last one
+        has that limit and ends at the end of `whole`."""
         ...
 
     def read(self, ranges: Sequence[KeyRange[T]], /) -> list[ChunkRows | Skipped]:
-        """The rows of each range in the order of its key; several of them at the same time."""
+        """Return the rows of each range in the order of its key; ranges may be read in parallel."""
         ...
 
 
 class ChunkSource(Protocol[T]):
-    """The database under incremental snapshots. Methods raise HeadraceError, which may be retried
-    when a connection was lost. A source derives from this class and leaves out what it does not
-    need."""
+    """The database's side of incremental snapshots. Methods raise HeadraceError, which is retriable
+    when a connection was lost. A source derives from this class and overrides what it needs."""
 
     qualifier: str = ""
     """The optional prefix of a table's name in signals: its database and a dot."""
 
     @property
     def delivered(self) -> Delivered:
-        """What the log delivered, and whether it can be seen."""
+        """The changes that the log delivered, and whether snapshots see them."""
         return AT_ONCE
 
     def tables(self) -> list[str]:
-        """Names of the captured tables, in the order in which they are read."""
+        """Return the names of the captured tables, in the order in which they are read."""
         ...
 
     def silent(self, names: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
-        """The captured tables of `names` whose changes never arrive, each with the reason and the
-        remedy."""
+        """Return the captured tables of `names` whose changes never arrive, each with the reason
+        and the remedy."""
         return {}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
-        """Rows of tables by the statistics; -1 without statistics."""
+        """Return the rows of tables by the statistics; -1 without statistics."""
         return dict.fromkeys(names, -1)
 
     def position(self) -> int:
-        """Where the log is now."""
+        """Return the present position of the log."""
         ...
 
     def shown_key(self, key: Key | None) -> str:
-        """A key as notifications show it; empty without a key."""
+        """Return a key as notifications show it; empty without a key."""
         return key_text(key)
 
     def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
-        """The image that rows at a place of the log, of a kind (`RowKind`), have of
-        their transaction; empty: none."""
+        """Return the image of the transaction that rows at a place of the log, of a kind
+        (`RowKind`), show; empty: none."""
         return b""
 
     def target(self, pending: Pending) -> T:
-        """How to read a table. Raises Skipped."""
+        """Return the target that describes how to read a table. Raises Skipped."""
         ...
 
     def transaction(self, *, shared: bool) -> AbstractContextManager[ChunkTransaction[T]]:
-        """The current state of the database. `shared`: several ranges will be read at once."""
+        """Return the current state of the database. `shared`: several ranges will be read in
+        parallel."""
         ...
 
     def rest(self) -> None:
-        """Nothing is to be read for now."""
+        """Release resources that only reading needs, because no chunk is read for now."""
         return
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""The visibility of transactions to an incremental snapshot: the order of transactions in a
-log need not be the one in which queries begin to see them (decision 9)."""
+"""The visibility of transactions to an incremental snapshot: queries need not see transactions in
+the order in which the log has them (decision 9)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from headrace.connect.rows import are_before
 
 
 class Visibility(Protocol):
-    """What a snapshot of the database sees."""
+    """The changes that a snapshot of the database sees."""
 
     def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:
-        """Mask of the log's `rows` (dtype ROW) whose changes the snapshot does not see;
+        """Return a mask of the log's `rows` (dtype ROW) whose changes the snapshot does not see;
         `transactions` (dtype TRANSACTION) are those that the rows refer to by their numbers."""
         ...
 
 
 @dataclass(frozen=True)
 class SeenBefore:
-    """See Visibility: every change in the log before a place is seen, and nothing else."""
+    """A Visibility of exactly the changes before a place of the log."""
 
     place: int
 
     def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Mask of the rows at the place and after it."""
+        """Return a mask of the rows at the place and after it."""
         return ~are_before(rows, self.place)
 
 
@@ -35,15 +35,15 @@ class Delivered(Protocol):
     """The changes that were delivered, and whether snapshots see them."""
 
     def begin(self) -> None:
-        """This process delivers from now on. Raises HeadraceError."""
+        """Note that this process delivers from now on. Raises HeadraceError."""
         ...
 
     def add(self, rows: np.ndarray, transactions: np.ndarray) -> None:
-        """Rows of the log were delivered; see `Visibility.hides`."""
+        """Note that rows of the log were delivered; see `Visibility.hides`."""
         ...
 
     def forget(self) -> None:
-        """Another process delivered meanwhile."""
+        """Forget what was noted, because another process delivered meanwhile."""
         ...
 
     def are_visible(self) -> bool:
@@ -53,21 +53,21 @@ class Delivered(Protocol):
 
 
 class _SeenAtOnce:
-    """Whatever is in the log can be seen."""
+    """A Delivered for logs whose changes are visible at once."""
 
     def begin(self) -> None:
-        """Nothing is to be remembered."""
+        """Do nothing: every change is visible."""
 
     def add(self, rows: np.ndarray, transactions: np.ndarray) -> None:
-        """Nothing is to be remembered."""
+        """Do nothing: every change is visible."""
 
     def forget(self) -> None:
-        """Nothing was remembered."""
+        """Do nothing: nothing was noted."""
 
     def are_visible(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
 
 AT_ONCE: Delivered = _SeenAtOnce()
-"""Of a database whose queries see a transaction before its log shows it."""
+"""The instance for databases whose queries see a transaction before the log has it."""

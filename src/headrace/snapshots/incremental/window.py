@@ -1,4 +1,4 @@
-"""Chunks that were read and wait for their window to close, and what the log says of their keys.
+"""Chunks that wait for their window to close, and the log's changes of their keys.
 
 A row is dropped when its key has an event inside the window, or one before the window that the
 chunk's snapshot does not see: WAL order is not visibility order (decision 9).
@@ -18,26 +18,27 @@ from headrace.streaming.facts import Facts
 
 
 class Window:
-    """A chunk that has rows, and what came of its keys since it was read."""
+    """A chunk that has rows, and which of them the log has changed since it was read."""
 
     def __init__(self, chunk: ReadChunk, rows: ChunkRows) -> None:
         self.chunk, self.rows = chunk, rows
         self.lacking = False
-        """A row was dropped for a newer event that lacks values, such as unchanged TOAST."""
+        """Whether a row was dropped for a newer event that lacks values, such as unchanged
+        TOAST."""
         self._dropped = np.zeros(len(rows), bool)
         self._columns = rows.rendering.columns(rows.facts)
         self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
-        """By relation version of the log. They are asked for per row: facts of many columns take
-        too long to hash."""
+        """The log's facts and their key columns by relation version. They are looked up per row:
+        facts of many columns take too long to hash."""
         self._order = np.argsort(rows.hashes, kind="stable")
         self._sorted = rows.hashes[self._order]
 
     def drop_all(self) -> None:
-        """The table was truncated."""
+        """Drop all rows, because the table was truncated."""
         self._dropped[:] = True
 
     def kept(self) -> ChunkRows:
-        """The rows that nothing newer came for."""
+        """Return the rows for which the log has no newer event."""
         return self.rows[~self._dropped] if self._dropped.any() else self.rows
 
     def events(
@@ -49,11 +50,11 @@ class Window:
         *,
         opened: bool,
     ) -> None:
-        """The log's rows (of any table) that come next; `transactions` are those that they refer
-        to, `opened`: they are inside the window."""
+        """Process the log's next rows (of any table); `transactions` are those that they refer to,
+        `opened`: they are inside the window."""
         if not self.rows.facts.key or len(rows) == 0:
             return
-        # The chunk may be large and the rows few: no np.isin, which sorts both.
+        # The chunk may be large and the rows few, so np.isin, which sorts both, is too slow.
         nearest = np.minimum(np.searchsorted(self._sorted, rows["hash"]), len(self._sorted) - 1)
         candidates = rows[self._sorted[nearest] == rows["hash"]]
         if len(candidates) == 0:
@@ -65,7 +66,7 @@ class Window:
             version = facts(int(row["relation"]))
             if version.name != self.rows.facts.name or not version.holds_changes:
                 continue
-            # A hash says where to look; the key itself decides.
+            # The hash finds candidates; only equal keys count.
             key = _event_key(row, self._columns_in(int(row["relation"]), version), image)
             whole = not row["new"] or version.is_whole(image(int(row["new"])))
             first = int(np.searchsorted(self._sorted, row["hash"], "left"))
@@ -88,7 +89,7 @@ class Window:
         return entry[1]
 
     def _key(self, row: int) -> tuple[KeyText, ...]:
-        """What the key of a row of the chunk shows."""
+        """Return the rendered key of a row of the chunk."""
         return self._columns.key(self.rows.cells(row), ABSENT)
 
 
@@ -109,8 +110,8 @@ def _event_key(
 
 @dataclass
 class Wave:
-    """Chunks that follow one another, and share a window. `name` is the beginning of its
-    watermarks; `closes_at` is the position of the log where a window without watermarks closes."""
+    """Consecutive chunks that share a window. `name` is the beginning of its watermarks;
+    `closes_at` is the position of the log where a window without watermarks closes."""
 
     name: str
     chunks: list[ReadChunk]
@@ -127,13 +128,13 @@ class Wave:
         facts: Callable[[int], Facts],
         image: Callable[[int], Buffer],
     ) -> None:
-        """The log's rows that come next."""
+        """Process the log's next rows in every window."""
         for window in self.windows:
             if window is not None:
                 window.events(rows, transactions, facts, image, opened=self.opened)
 
     def truncated(self, parts: set[TableId]) -> None:
-        """Tables (see `ReadChunk.parts`) that were truncated before the window closed."""
+        """Drop the rows of tables (see `ReadChunk.parts`) truncated before the window closed."""
         for window in self.windows:
             if window is not None and not parts.isdisjoint(window.chunk.parts):
                 window.drop_all()
