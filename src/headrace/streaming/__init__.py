@@ -1,1 +1,1 @@
-"""A log as repeatable ranges and slices: the receiver, and planning. It knows no database."""
+"""A log as repeatable ranges and slices: the receiver, and planning. No database is named here."""

@@ -7,16 +7,17 @@ from typing import Protocol
 
 
 class ReadLog(Protocol):
-    """A stream, as far as this is concerned."""
+    """The part of a stream that CatchUp uses."""
 
     def has_read(self, place: int) -> bool:
-        """Whether the log was received up to `place`; where it was not, the database is asked where
-        it is by now."""
+        """Return whether the log was received up to `place`; if not, the stream asks the database
+        for its present position."""
         ...
 
 
 class CatchUp:
-    """Whether one stream has caught up. If nothing is captured, no range says how far it read."""
+    """Whether one stream has caught up. A stream without captured changes has no ranges that would
+    say how far it has read."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -24,16 +25,16 @@ class CatchUp:
         self._is_read = False
 
     def look(self, stream: ReadLog, log_end: Callable[[], int]) -> None:
-        """Called before the stream is asked for a range. `log_end` is called once, and raises the
-        errors of its source."""
+        """Note how far the stream has read; called before each request for a range. `log_end` is
+        called once, and raises the errors of its source."""
         if not self.is_over:
             if self._end is None:
                 self._end = log_end()
             self._is_read = stream.has_read(self._end)
 
     def ends(self, *, is_empty: bool) -> bool:
-        """Whether it is over now and was not before: everything had been read, and the stream,
-        asked after that, had no range (`is_empty`)."""
+        """Whether the stream has just caught up: it had read the log to its end, and the next
+        request for a range returned none (`is_empty`). True only once."""
         if self.is_over:
             return False
         self.is_over = self._is_read and is_empty

@@ -1,4 +1,4 @@
-"""Facts of collections whose images have the same cells at all times."""
+"""Facts of collections whose images always have the same cells."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headrace.streaming.facts import EventSettings, TopicFacts
 
 @dataclass(frozen=True)
 class CellFacts(TopicFacts):
-    """Facts of a collection, whose name is also what transaction metadata counts it under. A
-    subclass says which cells its images have, in their order, and of which the key consists.
-    `incremental`: its rows have no place in the log."""
+    """Facts of a collection; transaction metadata counts its records under its name. A subclass
+    declares the cells of its images, in their order, and those of the key. `incremental`: its rows
+    have no place in the log."""
 
     collection: str
     incremental: bool = False
@@ -25,17 +25,17 @@ class CellFacts(TopicFacts):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The collection as filters and signals name it."""
+        """The collection's name in filters and signals."""
         return self.collection
 
     @property
     def cell_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the cells."""
+        """The names of the cells."""
         return tuple(column.name for column in self.cells)
 
     @abstractmethod
     def source(self, settings: EventSettings) -> Struct:
-        """The source block of its events."""
+        """Return the source block of the collection's events."""
 
     def as_incremental(self) -> Self:
         """See Facts."""
@@ -48,12 +48,12 @@ class CellFacts(TopicFacts):
         return [cell for cell in cells if isinstance(cell, Cell)]
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:  # noqa: ARG002
-        """See Facts: events show cells as they are."""
+        """See Facts: events show cells unchanged."""
         cells = (column.cell for column in self.cells)
         return [(cell, cell) for cell in cells if isinstance(cell, Cell)]
 
     def shape(self, settings: EventSettings) -> Shape:
-        """Debezium's envelope."""
+        """Return the shape of Debezium's envelope."""
         by_name = {column.name: column for column in self.cells}
         return change_event(
             self.topic,

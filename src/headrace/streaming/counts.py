@@ -1,8 +1,8 @@
 """Counts a transaction's events while they are received: the order of each in its transaction and
 in its table, and at the end the counts by table.
 
-A transaction is received from its beginning, also after a restart in its middle, so nothing has
-to be remembered between two runs.
+A transaction is received from its beginning, also after a restart in its middle, so no count has to
+be stored between two runs.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from headrace.streaming.kernels.count_kernel import (
 
 
 class TransactionCounts:
-    """The counters of one stream. One thread counts; another may write endings meanwhile.
-    Records of no collection (schema changes) and collections that are `left_out` do not count."""
+    """The counters of one stream. One thread counts; another may write the images of ENDs
+    meanwhile. Records of no collection (schema changes) and of collections that are `left_out` do
+    not count."""
 
     def __init__(self, left_out: Collection[str] = ()) -> None:
         self._left_out = left_out
@@ -43,14 +44,14 @@ class TransactionCounts:
         self._load()
 
     def _load(self) -> None:
-        """Compile or load the kernels now: a stream that is open must be answered."""
+        """Compile or load the kernels now: an open stream must answer in time."""
         at = address_of(self._state)
         count_rows(at, 0, 0, at, at, at, at, at, at, 0, at)
         endings_size(at, 0, at, at, at)
         write_endings(at, 0, at, at, at, at, 0, 0)
 
     def know(self, names: Sequence[str]) -> None:
-        """The data collection of each relation version there is."""
+        """Add the data collections of new relation versions; `names` has one per version."""
         if len(names) == len(self._numbers):
             return
         new = [self._number(name) for name in names[len(self._numbers) :]]
@@ -101,7 +102,7 @@ class TransactionCounts:
                 index.grow_counts(2 * len(self._names) + 1)
 
     def endings_size(self, index: SegmentIndex, rows: np.ndarray, orders: np.ndarray) -> int:
-        """Bytes that the images of the ENDs among `rows` may take."""
+        """Return the bytes that the images of the ENDs among `rows` may take."""
         counts, collections = index.counts, self._collections  # the other thread replaces them
         size = endings_size(
             address_of(rows),
@@ -122,7 +123,7 @@ class TransactionCounts:
         used: int,
     ) -> int:
         """Write the images of the ENDs among `rows` (a copy of rows of `index`) to `memory` from
-        `used` on; returns the bytes that are used then."""
+        `used` on; return the bytes used then."""
         counts, collections = index.counts, self._collections  # the other thread replaces them
         used = write_endings(
             address_of(rows),

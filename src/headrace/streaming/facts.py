@@ -1,7 +1,7 @@
-"""What shared code knows of a record's origin: facts, which the source process makes of a
-collection and pickles, and of which tasks make shapes.
+"""Facts: the common properties of a collection's records. The source process makes and pickles
+them, and tasks make shapes of them.
 
-A connector of tables implements them in `headrace.relational.events`; nothing here knows columns.
+A connector of tables implements them in `headrace.relational.events`; this module knows no columns.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from headrace.debezium.naming.names import AS_NAMED, NameAdjustment
 from headrace.debezium.notifications import NOTIFICATION_KEY, NOTIFICATION_VALUE
 
 _TASK = "0"
-"""Debezium's number of the only task that a connector has."""
+"""Debezium's number of a connector's only task."""
 
 
 class SourceBlock(Protocol):
-    """What a connector says of its records' origin. Picklable, and equal to its pickled copy."""
+    """The source block of a connector's records. Picklable, and equal to its pickled copy."""
 
     @property
     def connector(self) -> str:
@@ -36,7 +36,7 @@ class SourceBlock(Protocol):
         ...
 
     def transaction_id(self) -> Node:
-        """The transaction's id, as transaction metadata shows it; null outside of one."""
+        """Return the transaction's id, as in transaction metadata; null outside of transactions."""
         ...
 
 
@@ -48,97 +48,99 @@ class EventSettings:
     server: str
     source: SourceBlock
     run: str = ""  # empty: no context headers
-    counted: bool = False  # the rows know their order in their transaction
+    counted: bool = False  # rows have their order in their transaction
     format: EventFormat = CURRENT
     names: NameAdjustment = AS_NAMED
 
     def headers(self) -> tuple[Header, ...]:
-        """The context headers of an event."""
+        """Return the context headers of an event."""
         if not self.run:
             return ()
         return context_headers(self.server, _TASK, self.source.connector, self.run)
 
     def transaction_block(self, *, counted: bool = True) -> Node:
-        """The transaction block of an event; `counted`: it counts in its transaction."""
+        """Return the transaction block of an event; `counted`: it counts in its transaction."""
         if not (self.counted and counted):
             return transactions.no_block()
         return transactions.block(self.source.transaction_id())
 
 
 class Facts(Protocol):
-    """What the records of one version of a collection have in common. Picklable, and hashed and
-    compared by value."""
+    """The common properties of the records of one version of a collection. Picklable, and hashed
+    and compared by value."""
 
     @property
     def topic(self) -> str:
-        """The topic of its records."""
+        """The topic of the records."""
         ...
 
     @property
     def name(self) -> str:
-        """The collection as filters and signals name it (schema.table); empty: none."""
+        """The collection's name in filters and signals (schema.table); empty: no collection."""
         ...
 
     @property
     def collection(self) -> str:
-        """What transaction metadata counts its records under."""
+        """The collection's name in transaction metadata."""
         ...
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Names of the cells that make its records' key, in key order; empty: no key."""
+        """The names of the cells that make the records' key, in key order; empty: no key."""
         ...
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """Names of an image's cells, in their order."""
+        """The names of an image's cells, in their order."""
         ...
 
     @property
     def holds_changes(self) -> bool:
-        """Whether its records are changes of single rows, as the log tells them."""
+        """Whether the records are changes of single rows, as in the log."""
         ...
 
     def is_whole(self, image: Buffer, /) -> bool:
-        """Whether the image of a new row holds all that the row has."""
+        """Return whether the image of a new row contains the whole row."""
         ...
 
     @property
     def wants_lookup(self) -> bool:
-        """Whether cells of its new rows are read from the database again."""
+        """Whether cells of new rows are read from the database again."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its shape takes, with the programs that a converter makes of it; at least,
-        and about twice, what was measured."""
+        """Bytes of the shape with the programs that a converter makes of it; at least, and about
+        twice, the measured size."""
         ...
 
     def as_incremental(self) -> Facts:
-        """The facts of rows that incremental chunks read, which have no place in the log."""
+        """Return the facts of rows that incremental chunks read, which have no place in the log."""
         ...
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:
-        """The cells of the new image that make the key, in key order, without those that events
-        leave out."""
+        """Return the cells of the new image that make the key, in key order, without those that
+        events leave out."""
         ...
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
-        """Per captured cell of the new image: as it is, and as rows of events show it."""
+        """Return per captured cell of the new image the cell itself, and what rows of events
+        show."""
         ...
 
     def shape(self, settings: EventSettings) -> Shape:
-        """The shape of its records. Raises HeadraceError for names that cannot be distinguished."""
+        """Return the shape of the records. Raises HeadraceError for names that cannot be
+        distinguished."""
         ...
 
 
 PackedFacts = bytes
-"""Facts, pickled once by the source process, however many slices and ranges show them: a task that
-has their shape already does not unpack them."""
+"""Facts, pickled once by the source process for any number of slices and ranges: a task that
+already has their shape does not unpack them."""
 
 
 def unpack(packed: PackedFacts) -> Facts:
-    """The facts that were packed."""
+    """Return the unpacked facts."""
     facts: Facts = pickle.loads(packed)  # noqa: S301 - of the source process
     return facts
 
@@ -148,8 +150,8 @@ _shapes: SizedCache[tuple[Facts | PackedFacts, EventSettings], Shape] = SizedCac
 
 
 def shape_of(facts: Facts | PackedFacts, settings: EventSettings) -> Shape:
-    """The shape of a collection's records: the same one while it is kept, so that converters,
-    which keep its programs as long as it lives, compile it once."""
+    """Return the shape of a collection's records: the same object while it is kept, so that
+    converters, which keep its programs as long as it lives, compile it once."""
     key = (facts, settings)
     shape = _shapes.get(key)
     if shape is None:
@@ -161,8 +163,8 @@ def shape_of(facts: Facts | PackedFacts, settings: EventSettings) -> Shape:
 
 @dataclass(frozen=True)
 class TopicFacts(ABC):
-    """Facts of records that are known by their topic alone: no collection has them. Subclasses may
-    have any of the attributes as a field."""
+    """Facts of records that belong to no collection and are identified by their topic. Subclasses
+    may declare any of the attributes as a field."""
 
     topic: str
 
@@ -173,27 +175,27 @@ class TopicFacts(ABC):
     holds_changes = False
     wants_lookup = False
     nbytes = 40_000
-    """As much as a table without columns."""
+    """The size for a table without columns."""
 
     def is_whole(self, image: Buffer, /) -> bool:
         """See Facts."""
         return is_whole(image)
 
     def as_incremental(self) -> Facts:
-        """Chunks have no such records."""
+        """Raise AssertionError: chunks have no such records."""
         raise AssertionError(f"a chunk cannot hold records of {self.topic}: no collection has them")
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:  # noqa: ARG002
-        """No cells."""
+        """Return no cells."""
         return []
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:  # noqa: ARG002
-        """No cells."""
+        """Return no cells."""
         return []
 
     @abstractmethod
     def shape(self, settings: EventSettings) -> Shape:
-        """The shape of its records."""
+        """Return the shape of the records."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class BorderFacts(TopicFacts):
     begins: bool
 
     def shape(self, settings: EventSettings) -> Shape:
-        """The record of a border."""
+        """Return the shape of a border's record."""
         return transactions.border(self.topic, settings.source.transaction_id(), begins=self.begins)
 
 
@@ -213,7 +215,7 @@ class NotificationFacts(TopicFacts):
     milliseconds since 1970-01-01."""
 
     def shape(self, settings: EventSettings) -> Shape:  # noqa: ARG002
-        """The record of a notification."""
+        """Return the shape of a notification's record."""
 
         def text(schema: Schema, column: int) -> Cell:
             return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode)

@@ -1,4 +1,4 @@
-"""Records that are inserted between those of the log: what streaming shows to who inserts them."""
+"""Records inserted between those of the log: the contract between streaming and their inserter."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headrace.streaming.range_rows import RangeRows
 
 @dataclass(frozen=True)
 class Passage:
-    """Rows of the log that come next, their transactions, the facts by relation, and the memory
-    behind an address."""
+    """The log's next rows, their transactions, the facts by relation, and the memory at an
+    address."""
 
     rows: np.ndarray
     transactions: np.ndarray
@@ -26,17 +26,17 @@ class Passage:
 
 
 class Inserter(Protocol[P]):
-    """Watches the log pass, and inserts records between its own: rows of incremental chunks,
+    """Sees the rows of the log, and inserts records between them: rows of incremental chunks,
     notifications. Its decisions are in the end offset of the range."""
 
     @property
     def awaits(self) -> bool:
-        """Whether it waits for something in the log, and will insert more then."""
+        """Whether it waits for a record of the log, and will insert more then."""
         ...
 
     @property
     def inserted(self) -> bool:
-        """Whether it inserted something since `begin`."""
+        """Whether it inserted a record since `begin`."""
         ...
 
     @property
@@ -46,32 +46,33 @@ class Inserter(Protocol[P]):
 
     @property
     def towards(self) -> int | None:
-        """The place of the log that it waits for; None: a record, or nothing."""
+        """The place of the log that it waits for; None: it waits for a record, or not at all."""
         ...
 
     def begin(self, after: Offset[P]) -> None:
-        """The range that follows `after` begins."""
+        """Begin the range that follows `after`."""
         ...
 
     def passed(self, passage: Passage) -> None:
-        """The log's next rows."""
+        """Process the log's next rows."""
         ...
 
     def reached(self, end: Offset[P]) -> None:
-        """The log was passed up to `end`."""
+        """Note that the log was read up to `end`."""
         ...
 
     def end(self, after: Offset[P], end: Offset[P]) -> Offset[P]:
-        """`end` with what was decided; `after` itself when nothing was and nothing came."""
+        """Return `end` with the decisions of the range; `after` itself without any and without new
+        rows."""
         ...
 
     def insert(
         self, range_rows: RangeRows, end: Offset[P], reserve: Callable[[int], Segment]
     ) -> None:
-        """Put the records that `end` describes between the rows of the range; `reserve` gives
+        """Put the records that `end` describes between the rows of the range; `reserve` returns
         memory of so many bytes for their images."""
         ...
 
     def close(self) -> None:
-        """Close its connections; never raises."""
+        """Close the inserter's connections; never raises."""
         ...

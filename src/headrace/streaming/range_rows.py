@@ -1,4 +1,4 @@
-"""The rows of a range and what they refer to, cut into the slices that its end offset names."""
+"""The rows of a range and the objects they refer to, divided into the slices of its end offset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PieceRows:
 
     @property
     def rows(self) -> np.ndarray:
-        """The slices' rows of the piece's index (`ROW`)."""
+        """The rows (`ROW`), from the piece's index."""
         return self.piece.index.rows[self.first : self.last]
 
     @property
@@ -37,14 +37,14 @@ class PieceRows:
 
     @property
     def transactions(self) -> np.ndarray:
-        """All of the piece."""
+        """All transactions of the piece."""
         return self.piece.index.transactions_now()
 
 
 @dataclass
 class RangeRows:
-    """Rows of a range in log order, their transactions, their `orders` where transactions are
-    counted, the segments that their addresses point into, and the relations they refer to."""
+    """Rows of a range in log order, their transactions, their `orders` if transactions are counted,
+    the segments that their addresses point into, and the relations they refer to."""
 
     rows: np.ndarray
     transactions: np.ndarray
@@ -54,7 +54,7 @@ class RangeRows:
 
     @staticmethod
     def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
-        """A copy of the rows of several pieces as one table."""
+        """Copy the rows of several pieces into one table."""
         rows = _together([part.rows for part in parts], ROW)
         at = before = 0
         for part in parts:
@@ -73,15 +73,15 @@ class RangeRows:
 
 
 def _together(tables: Sequence[np.ndarray], kind: np.dtype) -> np.ndarray:
-    """A copy of tables of one kind as one; their bytes are copied, not field after field."""
+    """Copy tables of one dtype into one, as bytes: numpy copies structures field after field."""
     raw = [np.ascontiguousarray(table).view(np.uint8) for table in tables]
     return np.concatenate([np.zeros(0, np.uint8), *raw]).view(kind)
 
 
 @dataclass(frozen=True)
 class Cutter:
-    """Makes slices of a stream. `lookup` reads rows of a slice again, when it has some whose facts
-    ask for it."""
+    """Makes slices of a stream. `lookup` reads rows of a slice again, if the facts of some require
+    it."""
 
     pack: FactsPacker
     lookup: Lookup | None
@@ -89,7 +89,7 @@ class Cutter:
     def in_memory(
         self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
     ) -> tuple[Segment, list[LogSlice]]:
-        """Slices that name segments, and the plan, which the caller drops."""
+        """Return slices that name segments, and the plan, which the caller drops."""
         rows, transactions = range_rows.rows, range_rows.transactions
         order = None
         if end.order == "position":
@@ -114,7 +114,8 @@ class Cutter:
     def inline(
         self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
     ) -> list[LogSlice]:
-        """Slices that carry everything. The rows of `range_rows` get real addresses."""
+        """Return slices that contain all their bytes. The rows of `range_rows` get real
+        addresses."""
         rows, orders = range_rows.rows, range_rows.orders
         for segment in range_rows.segments:
             relocate(

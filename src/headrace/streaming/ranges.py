@@ -1,8 +1,8 @@
-"""Where a range of the log ends, and which indexed rows lie in it. Pure: no connection, no clock.
+"""Ends of ranges of the log, and the indexed rows in a range. Pure: no connection, no clock.
 
-Order of the log: rows by (position, kind, ordinal); the position says how far a position inside of
-a transaction reaches. A record outside of transactions (kind 1) comes before a transaction at the
-same place.
+Order of the log: rows by (position, kind, ordinal); a position inside a transaction says which of
+its messages are delivered. A record outside of transactions (kind 1) comes before a transaction at
+the same place.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ P = TypeVar("P", bound=Position)
 
 @dataclass(frozen=True)
 class Limit:
-    """How much one range may hold: bytes of log, and rows (0: any number)."""
+    """The size limit of one range: bytes of log, and rows (0: any number)."""
 
     max_bytes: int
     max_rows: int = 0
 
 
 def rows_until(rows: np.ndarray, position: Position) -> int:
-    """How many of `rows` (in log order) are delivered at `position`."""
+    """Return how many of `rows` (in log order) are delivered at `position`."""
     if len(rows) == 0 or not _delivered(rows[:1], position)[0]:
         return 0
     return bisect_left(
@@ -40,8 +40,8 @@ def rows_until(rows: np.ndarray, position: Position) -> int:
 
 
 def is_delivered(piece: Piece, position: Position) -> bool:
-    """Whether a range that begins at `position` needs nothing of `piece`: neither a row nor the end
-    of a transaction whose rows are delivered and whose end is not."""
+    """Return whether a range that begins at `position` needs nothing of `piece`: neither a row nor
+    the end of a transaction whose rows are delivered and whose end is not."""
     rows, ends = piece.index.rows_now(), piece.index.ends_now()
     if len(rows) and not _delivered(rows[-1:], position)[0]:
         return False
@@ -49,7 +49,7 @@ def is_delivered(piece: Piece, position: Position) -> bool:
 
 
 def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
-    """Whether `pieces` hold a row behind `position`."""
+    """Return whether `pieces` have a row after `position`."""
     for piece in reversed(pieces):
         if piece.index.row_count:
             return not _delivered(piece.index.rows_now()[-1:], position)[0]
@@ -79,8 +79,8 @@ class RangeEnd(Generic[P]):
 
 @dataclass
 class _Part:
-    """The undelivered rows of one piece: `first` is the first of them, and so many rows of the
-    pieces before are not delivered."""
+    """The undelivered rows of one piece: `first` is the first of them, and `before` the number of
+    undelivered rows in the pieces before."""
 
     piece: Piece
     first: int
@@ -92,21 +92,21 @@ class _Part:
 
 
 class Backlog(Generic[P]):
-    """The rows of a spool that are not delivered at `after`, as far as `limit` reaches. It may be
-    asked again while the spool grows, and then looks at what is new only."""
+    """The rows of a spool that are not delivered at `after`, up to `limit`. It may be called again
+    while the spool grows, and then reads only new rows."""
 
     def __init__(self, after: P, limit: Limit) -> None:
         self.after, self.limit = after, limit
         self._parts: list[_Part] = []
         self._count = 0
-        # Running totals of the rows' sizes: arrays, the rows before each, its first row's total.
+        # Cumulative sums of the rows' sizes: arrays, the number of rows before each, and the total.
         self._totals: list[np.ndarray] = []
         self._total_starts: list[int] = []
         self._total = 0
 
     def end(self, pieces: Sequence[Piece], *, cut_open: bool) -> RangeEnd[P] | None:
-        """The farthest end within the limit: a commit if one fits, else inside a transaction that
-        is larger than the limit (at least one message). None: nothing is there, or, unless
+        """Return the farthest end within the limit: a commit if one fits, else inside a transaction
+        that is larger than the limit (at least one message). None: there are no rows, or, unless
         `cut_open`, only part of a transaction that may still fit.
         """
         self._grow(pieces)
@@ -128,8 +128,8 @@ class Backlog(Generic[P]):
         return None
 
     def _grow(self, pieces: Sequence[Piece], *, beyond_limit: bool = False) -> None:
-        """Look at the rows that are new, unless the limit is reached without them."""
-        # Pieces without rows may have been dropped meanwhile: nothing keeps their memory.
+        """Read new rows, unless the limit is reached without them."""
+        # Pieces without rows may have been dropped meanwhile, and their memory freed.
         places = {id(piece): place for place, piece in enumerate(pieces)}
         self._parts = [part for part in self._parts if id(part.piece) in places]
         seen = places[id(self._parts[-1].piece)] if self._parts else 0
@@ -153,13 +153,13 @@ class Backlog(Generic[P]):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is more than the limit lets into one range."""
+        """Whether there are more rows than the limit allows for one range."""
         limit = self.limit
         return self._total > limit.max_bytes or 0 < limit.max_rows < self._count
 
     def _upto(self) -> tuple[int, bool]:
-        """How many rows the limit and the next barrier allow, and whether that is less than what
-        is there (or a barrier says that the range ends here)."""
+        """Return how many rows the limit and the next barrier allow, and whether more rows exist
+        (or a barrier ends the range)."""
         allowed = self._rows_within(self.limit.max_bytes)
         if self.limit.max_rows:
             allowed = min(allowed, self.limit.max_rows)
@@ -175,7 +175,7 @@ class Backlog(Generic[P]):
         return allowed, allowed < self._count
 
     def _rows_within(self, size: int) -> int:
-        """How many rows have `size` bytes of log or less."""
+        """Return how many rows have `size` bytes of log or less."""
         array = bisect_right(self._totals, size, key=lambda totals: int(totals[0])) - 1
         if array < 0:
             return 0
@@ -183,7 +183,7 @@ class Backlog(Generic[P]):
         return self._total_starts[array] + inside
 
     def _boundary(self, upto: int) -> tuple[int, P] | None:
-        """The last commit with at most `upto` rows before it."""
+        """Return the last commit with at most `upto` rows before it."""
         for part in reversed(self._parts):
             if part.before > upto:
                 continue
@@ -200,7 +200,7 @@ class Backlog(Generic[P]):
         return None
 
     def _next_boundary(self) -> tuple[int, P] | None:
-        """The first commit that is not delivered."""
+        """Return the first commit that is not delivered."""
         after = self.after
         for part in self._parts:
             ends = part.piece.index.ends_now()
@@ -211,8 +211,8 @@ class Backlog(Generic[P]):
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:
-        """The largest count of rows ≤ `upto` that does not part the records of one message (when
-        the first message alone is too large: the count after it), and the last row. The records
+        """Return the largest count of rows ≤ `upto` that does not divide the records of one message
+        (if the first message alone is too large: the count after it), and the last row. The records
         of one message are in one piece."""
         upto = max(upto, 1)
         parts = [part for part in self._parts if part.count]
@@ -231,7 +231,7 @@ class Backlog(Generic[P]):
         return parts[number].before + count, rows[count - 1]
 
     def _bytes_until(self, count: int) -> int:
-        """Bytes of log after the first `count` rows."""
+        """Return the bytes of log of the first `count` rows."""
         if count == 0:
             return 0
         array = bisect_right(self._total_starts, count - 1) - 1

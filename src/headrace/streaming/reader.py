@@ -1,4 +1,4 @@
-"""The contract of a database's log for streaming: a reader, which the receiver's thread drives.
+"""The contract of a database's log for streaming: a reader, called by the receiver's thread.
 
 Places in the log are numbers, see headrace.offsets.position.
 """
@@ -18,13 +18,13 @@ from headrace.spool.spool import Piece
 
 @dataclass(frozen=True)
 class Received:
-    """How far a log was received at one moment.
+    """The extent of the received log at one moment.
 
-    `end` is the entry of a segment's `ends` that a transaction would have that ended at `complete`:
-    positions between transactions are made of it. `transaction` is the place of the transaction
-    that is being received, of which `messages` have come; None: no transaction is open. `head` is
-    where the log ended when the database last told. `filtered` counts the changes that made no
-    record since the reader was opened.
+    `end` is the entry of a segment's `ends` for a transaction that ended at `complete`: positions
+    between transactions are made of it. `transaction` is the place of the transaction that is being
+    received, of which `messages` were received; None: no transaction is open. `head` is the end of
+    the log as last reported by the database. `filtered` counts the changes that made no record
+    since the reader was opened.
     """
 
     complete: int
@@ -35,7 +35,7 @@ class Received:
     filtered: int = 0
 
     def reaches(self, position: Position) -> bool:
-        """Whether everything came that is delivered at `position`."""
+        """Whether all records that are delivered at `position` were received."""
         if position.transaction is None:
             return self.complete >= position.committed
         if self.complete > position.transaction:
@@ -53,86 +53,88 @@ class Publish(Protocol):
 class LogReader(Protocol):
     """A database's log from one position on: bytes into segments, rows into their indexes.
 
-    The receiver's thread calls it, and nobody else but where it says so. Bytes are what the reader
-    needs to make rows of: frames of a socket, documents of a cursor, images of the rows of a query.
-    A database whose log has no commits buffers what is open, and indexes a transaction when it
-    ends. Methods raise HeadraceError, or what `translate` makes one of; a retriable one means that
-    another reader may go on from the position that was delivered.
+    Only the receiver's thread calls it, except where a method says otherwise. Bytes are the
+    reader's raw material for rows: frames of a socket, documents of a cursor, images of the rows of
+    a query. A reader of a log without commits buffers open transactions, and indexes a transaction
+    when it ends. Methods raise HeadraceError, or an error of the driver that `translate`
+    translates; a retriable one means that another reader may continue from the position that was
+    delivered.
 
-    A reader derives from this class and leaves out what its database does not need, or from
-    `segment_reader.SegmentReader`, which does whatever concerns segments and indexes.
+    A reader derives from this class and overrides what its database needs, or from
+    `segment_reader.SegmentReader`, which manages segments and indexes.
     """
 
     @property
     def end_type(self) -> np.dtype:
-        """The dtype of a segment's `ends`; its first field, `rows` (int64), says how many rows of
-        the segment come before the end of a transaction."""
+        """The dtype of a segment's `ends`; its first field, `rows` (int64), is the number of rows
+        of the segment before the end of a transaction."""
         ...
 
     @property
     def received(self) -> Received:
-        """How far the log was received, whether others may see it yet or not."""
+        """The extent of the received log, published or not."""
         ...
 
     @property
     def indexed(self) -> int:
-        """Bytes of the present segment that are indexed; those after them move along into the
-        next segment."""
+        """Bytes of the present segment that are indexed; the bytes after them are moved to the next
+        segment."""
         ...
 
     def open(self) -> None:
-        """Connect, and ask for the log. Called once, before anything but `received`."""
+        """Connect, and request the log. Called once, before any other method except `received`."""
         return
 
     def answer(self) -> float:
-        """Send the database what it asked for or what is due: a sign of life, the place that was
-        acknowledged. Returns the seconds until it must be called again."""
+        """Send the database what it requested or what is due: a keep-alive, the acknowledged place.
+        Returns the seconds until it must be called again."""
         return math.inf
 
     def unit_bytes(self, piece: Piece | None) -> int:
-        """Size of what is read next and must be in one segment (the frame or document after
-        `indexed`), as far as it is known; 0: nothing is."""
+        """Return the size of the unit that is read next and must be in one segment (the frame or
+        document after `indexed`), as far as it is known; 0: unknown."""
         ...
 
     @property
     def transaction_image(self) -> tuple[int, int]:
-        """Virtual address and bytes of the image of the transaction that is open; (0, 0): it has
-        none, or no transaction is open."""
+        """Virtual address and bytes of the image of the open transaction; (0, 0): it has none, or
+        no transaction is open."""
         return 0, 0
 
     def begin_segment(self, image: int, size: int) -> None:
-        """From now on another segment is written. It begins with a copy of the open transaction's
-        image, `size` bytes (0: no open transaction) at the virtual address `image`, to which the
-        transaction's rows in this segment refer; then follow the bytes that were not indexed."""
+        """Begin another segment. It begins with a copy of the open transaction's image, `size`
+        bytes (0: no open transaction) at the virtual address `image`, to which the transaction's
+        rows in this segment refer; the bytes that were not indexed follow."""
         ...
 
     def read_into(self, target: memoryview, seconds: float) -> int:
-        """Bytes of log that came, after `seconds` at most; 0: none did."""
+        """Read log into `target`; return its bytes, 0 if no log came within `seconds`."""
         ...
 
     def index(self, piece: Piece, publish: Publish, seconds: float) -> bool:
-        """Make rows of whatever is complete in `piece`, and publish them. False: something is
-        lacking (the catalogue has not answered after `seconds`), and it is to be called again."""
+        """Make rows of the complete units in `piece`, and publish them. False: information is
+        missing (the catalogue has not answered after `seconds`), and it must be called again."""
         ...
 
     def acknowledge(self, place: int) -> None:  # noqa: ARG002
-        """Everything up to `place` may be forgotten: the database hears of it with an answer. Any
-        thread. A database that forgets by itself need not hear of it."""
+        """Allow the database to release its log up to `place`: it is sent with an answer. Any
+        thread. Databases that release their log by themselves do not need it."""
         return
 
     def ask_position(self) -> None:
-        """Have the database asked where its log ends, where reading does not tell: `read_into` that
-        waits for the log returns at once. Any thread."""
+        """Ask the database for the end of its log, if reading does not report it: a `read_into`
+        that waits for the log returns at once. Any thread."""
         return
 
     def judged(self, error: HeadraceError, place: int) -> HeadraceError:  # noqa: ARG002
-        """An error of this reader, after everything up to `place` was handed out: where going on
-        from there would leave something out, one that is not retriable. Any thread."""
+        """Return the error of this reader, after everything up to `place` was handed out; not
+        retriable if continuing from there would lose changes. Any thread."""
         return error
 
     def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
-        """What a method of this reader raised that is an error of the driver, in our words; None:
-        it is not the driver's. Readers whose methods raise HeadraceError alone leave it out."""
+        """Return an error of the driver that a method of this reader raised as HeadraceError; None:
+        it is not the driver's. Readers whose methods raise only HeadraceError do not override
+        it."""
         return None
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The thread that owns a log: reads it into the spool, and answers the database.
+"""The thread that owns a log: it reads the log into the spool, and answers the database.
 
-It answers on the reader's clock, also while the spool is full, Spark is busy or the catalogue does
-not answer: a database disconnects a reader that is silent.
+It answers on the reader's schedule, also while the spool is full, Spark is busy or the catalogue
+does not answer: a database disconnects a silent reader.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from headrace.streaming.reader import LogReader, Received
 
 _LONGEST_WAIT_SECONDS = 0.25
 _LEAST_READ_BYTES = 4096
-"""Where a segment has less room than this, the next one is begun."""
+"""Least free bytes of a segment; with fewer, the next segment begins."""
 
 
 class Receiver:
     """Reads one log into one spool until it is closed or fails.
 
-    `received` is how far the log was received; `error` is set once, when it fails. `spool.lock` is
-    notified whenever either changes; look at `received` under it, together with the spool's pieces.
+    `received` is how far the log was received; `error` is set once, when receiving fails.
+    `spool.lock` is notified whenever either changes; read `received` under it, together with the
+    spool's pieces.
     """
 
     def __init__(
@@ -38,8 +39,8 @@ class Receiver:
         counts: TransactionCounts | None = None,
         collections: Sequence[str] = (),
     ) -> None:
-        """`orphaned`: nobody reads on. `counts` counts the rows of transactions by `collections`,
-        the names of the relation versions, which only grow."""
+        """`orphaned` returns whether the query is gone. `counts` counts the rows of transactions by
+        `collections`, the names of the relation versions, which only grow."""
         self.error: HeadraceError | None = None
         self.received: Received = reader.received
         self._reader = reader
@@ -53,22 +54,22 @@ class Receiver:
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
     def start(self) -> None:
-        """Begin to receive."""
+        """Start the thread."""
         self._thread.start()
 
     @property
     def blocked(self) -> bool:
-        """Whether it waits for room in the spool."""
+        """Whether the receiver waits for room in the spool."""
         return self._backpressure.blocked
 
     def connected(self) -> bool:
-        """Whether the log is open, as far as is known."""
+        """Return whether the log is open, as far as is known."""
         return self._thread.is_alive() and self.error is None
 
     def close(self) -> None:
         """Stop and close the reader; waits at most five seconds."""
         self._stop.set()
-        self._reader.ask_position()  # which ends its wait
+        self._reader.ask_position()  # ends its wait
         with self._spool.lock:
             self._spool.lock.notify_all()
         if self._thread.ident is not None:
@@ -114,13 +115,14 @@ class Receiver:
 
     def _check_orphaned(self) -> None:
         if self._orphaned():
-            # Nobody reads on: the database keeps nothing for a reader that is closed.
+            # After the query is gone, the database must not keep log for this reader, which is
+            # closed.
             raise HeadraceError(
                 "spark.driver_gone", "The driver of this query ended", "Start the query again."
             )
 
     def _room(self) -> memoryview | None:
-        """Where to read to; None while the spool is full."""
+        """Return the free memory to read into; None while the spool is full."""
         piece = self._piece
         unit = self._reader.unit_bytes(piece)
         if piece is not None:
@@ -132,8 +134,9 @@ class Receiver:
         return None if self._backpressure.waits(size) else _behind_written(self._roll(size))
 
     def _roll(self, size: int) -> Piece:
-        """Go on in a new segment. What is not indexed moves along; the open transaction's image is
-        copied, because a range may need this segment and not the one before."""
+        """Begin a new segment and return its piece. The bytes that are not indexed are moved to it;
+        the open transaction's image is copied, because a range may need this segment without the
+        former."""
         old, image = self._piece, b""
         piece = self._spool.add(size)
         if old is not None:

@@ -1,4 +1,4 @@
-"""The versions of a stream's collections, and the table that kernels read of them."""
+"""The versions of a stream's collections, and their table for kernels."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class RelationVersions:
         compared: EventSettings | None = None,
         first: Iterable[Facts] = (),
     ) -> None:
-        """`rendering` is that of keys. `compared`: updates without change are dropped, by what
-        events under these settings show. `first`: versions that the log does not contain."""
+        """`rendering` is that of keys. `compared`: updates are dropped if events under these
+        settings show no change. `first`: versions that the log does not contain."""
         self.facts: list[Facts] = []
         self.collections: list[str] = []
         self.table = np.zeros((_FIRST_VERSIONS, row_kernel.RELATION_WORDS), np.int64)
@@ -43,7 +43,8 @@ class RelationVersions:
             self.append(facts)
 
     def append(self, facts: Facts, *, captured: bool = True) -> int:
-        """The number of a new version; rows of one that is not `captured` are left out."""
+        """Add a version; return its number. Rows of a version that is not `captured` are left
+        out."""
         index = len(self.facts)
         if index == len(self.table):
             larger = np.zeros((2 * index, row_kernel.RELATION_WORDS), np.int64)
@@ -72,15 +73,16 @@ class RelationVersions:
         return index
 
     def version_of(self, facts: Facts) -> int:
-        """The number of the version of records that no collection has: made at the first call."""
+        """Return the number of the version of records without a collection; it is added at the
+        first call."""
         if facts not in self._special:
             self._special[facts] = self.append(facts)
         return self._special[facts]
 
     def borders(self, topic: str) -> tuple[int, int]:
-        """The versions that the records at the beginning and the end of transactions use."""
+        """Return the versions of the records at the beginning and the end of transactions."""
         return self.version_of(BorderFacts(topic, True)), self.version_of(BorderFacts(topic, False))
 
     def is_captured(self, index: int) -> bool:
-        """Whether rows of this version make records."""
+        """Return whether rows of this version make records."""
         return bool(self.table[index][row_kernel.CAPTURED])

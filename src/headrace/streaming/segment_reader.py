@@ -1,4 +1,4 @@
-"""A log whose bytes a kernel indexes: what its reader keeps of segments, rows and transactions."""
+"""A reader of a log whose bytes a kernel indexes: its segments, rows and transactions."""
 
 from __future__ import annotations
 
@@ -24,27 +24,29 @@ from headrace.streaming.relations import RelationVersions
 _HALF = (1 << 64) - 1
 
 Tables = tuple[int, int, int, int, int, int]
-"""Address of each table of an index and how many entries it has room for: rows, transactions,
-ends."""
+"""The address of each table of an index and the number of entries it has room for: rows,
+transactions, ends."""
 
 
 class SegmentReader(LogReader):
-    """A log that consists of units of bytes one after the other (frames, documents), each of which
-    begins with a `head` whose first number is its size, or with `head_bytes` in which `unit_size`
-    finds it.
+    """A log that consists of consecutive units of bytes (frames, documents), each of which begins
+    with a `head` whose first number is its size, or with `head_bytes` from which `unit_size` reads
+    it.
 
-    A connector derives from this class: `read_into` gets the bytes, `kernel` is one pass over what
-    a segment has of them, and `stopped` does what the kernel leaves to Python. `state` (int64)
-    begins with the words of `row_kernel`, `versions` are the collections that rows refer to.
+    A connector derives from this class: `read_into` reads the bytes, `kernel` is one pass over the
+    units of a segment, and `stopped` does the work that the kernel leaves to Python. `state`
+    (int64) begins with the words of `row_kernel`, `versions` are the collections that rows refer
+    to.
     """
 
     end_type = row_kernel.END
     head: ClassVar[struct.Struct]
     kernel: ClassVar[Callable[..., int] | None] = None
-    """Indexes whole units from state[INDEXED] on. It is given the address of a segment, the bytes
-    that are written of it and its virtual address; `tables`; the address of the table of versions;
-    the options; the addresses of the scratch memory of keys and of `state`: all of them int64.
-    Returns why it stopped. A reader whose kernel is given something else has its own `run`."""
+    """The kernel that indexes whole units from state[INDEXED] on. Its arguments are the address of
+    a segment, the number of bytes written to it and its virtual address; `tables`; the address of
+    the table of versions; the options; the addresses of the scratch memory of keys and of `state`:
+    all of them int64. It returns why it stopped. A reader whose kernel has other arguments
+    overrides `run`."""
 
     def __init__(
         self,
@@ -53,9 +55,9 @@ class SegmentReader(LogReader):
         words: int = OWN_WORDS,
         options: int = 0,
     ) -> None:
-        """Begins at `start`, with so many words of state, and `options` of
-        `row_kernel.add_change`. Inside of a transaction, the log is read again from the
-        transaction's beginning. Loads the kernel."""
+        """Begin at `start`, with so many words of state, and `options` of `row_kernel.add_change`.
+        Inside a transaction, the log is read again from the transaction's beginning. Loads the
+        kernel."""
         self.versions = versions
         self._row_options = options
         if self.kernel is not None:
@@ -67,8 +69,8 @@ class SegmentReader(LogReader):
         self.ends_at(start.committed)
 
     def run(self, piece: Piece) -> int:
-        """Index what `piece` has of whole units, from `indexed` on. Returns why the kernel stopped:
-        a status of `row_kernel`, or one of its own."""
+        """Index the whole units of `piece` from `indexed` on. Returns why the kernel stopped: a
+        status of `row_kernel`, or one of its own."""
         assert self.kernel is not None
         return self.kernel(
             piece.segment.base,
@@ -83,17 +85,18 @@ class SegmentReader(LogReader):
 
     @property
     def head_bytes(self) -> int:
-        """Bytes of a unit that tell its size."""
+        """Bytes of a unit that contain its size."""
         return self.head.size
 
     def unit_size(self, data: mmap.mmap, at: int) -> int:
-        """Bytes of the unit that begins at `at`; `head_bytes` of it are there."""
+        """Return the bytes of the unit that begins at `at`; `head_bytes` of it were read."""
         return int(self.head.unpack_from(data, at)[0])
 
     def stopped(self, status: int, piece: Piece, seconds: float) -> bool:  # noqa: ARG002
-        """Do what the kernel leaves to Python, so that it can go on after the unit at `indexed`.
-        False: something is lacking after `seconds`, and it is to be called again. Raises
-        HeadraceError, for BROKEN too; a kernel that leaves nothing to Python stops for that alone.
+        """Do the work that the kernel leaves to Python, so that it can continue after the unit at
+        `indexed`. False: information is missing after `seconds`, and it must be called again.
+        Raises HeadraceError, for BROKEN too; a kernel that leaves nothing to Python stops only for
+        that.
         """
         raise HeadraceError(
             "streaming.log_broken",
@@ -102,11 +105,11 @@ class SegmentReader(LogReader):
             "Repair the log, or start with a new checkpoint.",
         )
 
-    # -- what kernels are given -----------------------------------------------------------------
+    # -- arguments of kernels --------------------------------------------------------------------
 
     @staticmethod
     def tables(index: SegmentIndex) -> Tables:
-        """The tables that rows are written to."""
+        """Return the tables that rows are written to."""
         rows, transactions, ends = index.rows, index.transactions, index.ends
         return (
             address_of(rows),
@@ -118,11 +121,11 @@ class SegmentReader(LogReader):
         )
 
     def ends_at(self, place: int) -> None:
-        """The log ends at `place`, as the database tells."""
+        """Note that the database reports `place` as the end of its log."""
         self._put(row_kernel.HEAD_HIGH, place)
 
     def has_borders(self, begin: int, end: int) -> None:
-        """Transactions have records where they begin and end, of these relation versions."""
+        """Give transactions records at their beginning and end, of these relation versions."""
         self.state[row_kernel.BEGINS], self.state[row_kernel.ENDINGS] = begin + 1, end + 1
 
     def _put(self, word: int, place: int) -> None:
@@ -205,7 +208,7 @@ class SegmentReader(LogReader):
         publish(rows, transactions, ends, self.received)
 
     def entries(self) -> tuple[int, int, int]:
-        """Rows, transactions and ends that the segment's index has."""
+        """Return the number of rows, transactions and ends that the segment's index has."""
         state = self.state
         return (
             int(state[row_kernel.ROWS]),

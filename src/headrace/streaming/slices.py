@@ -1,4 +1,4 @@
-"""Slices of the streamed log, as they travel to tasks."""
+"""Slices of the streamed log, which are sent to tasks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from headrace.spool.extract import Inline, InMemory
 from headrace.streaming.facts import EventSettings, Facts, PackedFacts, shape_of, unpack
 
 Lookup = Callable[[RowTable, Mapping[int, Facts]], RowTable]
-"""Reads cells of rows from the database again, in a task: the same rows, some with other images.
-Picklable."""
+"""A function that reads cells of rows from the database again, in a task: the same rows, some with
+other images. Picklable."""
 
 
 @dataclass(frozen=True)
 class LogSlice:
-    """Rows [first, last) of a plan. `relations` are those of these rows; `lookup`, where there is
-    one, reads rows again. `size` is the bytes of the rows' images."""
+    """Rows [first, last) of a plan. `relations` are those of these rows; `lookup`, if it is not
+    None, reads rows again. `size` is the bytes of the rows' images."""
 
     rows: InMemory | Inline
     first: int
@@ -44,7 +44,7 @@ class LogSlice:
         return (shape_of(packed, self.settings) for packed in self.relations.values())
 
     def read(self) -> Iterator[list[Records]]:
-        """One piece: the Records of the whole slice."""
+        """Yield one piece: the Records of the whole slice."""
         if isinstance(self.rows, Inline):
             table = self.rows.load()
         else:
@@ -84,12 +84,12 @@ class FactsPacker:
 def relations_in(
     rows: np.ndarray, relations: Mapping[int, Facts], pack: Callable[..., PackedFacts]
 ) -> dict[int, PackedFacts]:
-    """The relations that `rows` refer to."""
+    """Return the packed facts of the relations that `rows` refer to."""
     return {index: pack(relations[index]) for index in present_relations(rows)}
 
 
 def present_relations(rows: np.ndarray) -> list[int]:
-    """The relation versions that `rows` refer to, in order."""
+    """Return the relation versions that `rows` refer to, in order."""
     versions = rows["relation"]
     if len(versions) == 0:
         return []

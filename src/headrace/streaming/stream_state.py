@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StreamState:
-    """An open stream: whether it is connected, how many row changes made no record, how many bytes
-    of log were received and not delivered, how many may be, and the commit time (microseconds since
-    1970) of the oldest change that was not acknowledged to the database; None: no such change."""
+    """The state of a stream: whether it is connected, how many row changes made no record, how many
+    bytes of log were received and not delivered, the limit of these, and the commit time
+    (microseconds since 1970) of the oldest change that was not acknowledged to the database; None:
+    no such change."""
 
     connected: bool
     filtered: int

@@ -1,4 +1,4 @@
-"""Streaming: a receiver, its spool, and ranges of what they hold."""
+"""Streaming: a receiver, its spool, and ranges of the received log."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ from headrace.streaming.unacknowledged import Unacknowledged
 SLICE_BYTES = 2 << 20
 """Log bytes that are worth a task of their own."""
 NARROW_ROW_BYTES = 64
-"""A range has no more rows than its bytes could hold of this size, unless a limit of rows is set:
-the index of narrower ones would be larger than they are."""
+"""Bytes of a narrow row. Without a limit of rows, a range has no more rows than its bytes could
+contain of this size: the index of narrower rows would be larger than the rows."""
 INLINE_SLICE_BYTES = 8 << 20
-"""Most bytes that a slice may carry to another host."""
+"""The most bytes that a slice may carry to another host."""
 GATHER_ROWS = 1000
 GATHER_SECONDS = 0.3
-"""A range of so many rows waits so long, as long as the log brings more: a micro-batch costs as
-much as thousands of rows."""
+"""Seconds that a range of GATHER_ROWS rows or more waits while the log brings more, because a
+micro-batch costs as much as thousands of rows."""
 GATHER_PAUSE_SECONDS = 0.03
-"""After so long without more rows, it waits no longer."""
+"""Seconds without more rows after which it stops waiting."""
 WINDOW_SECONDS = 0.5
-"""How long a range waits for the windows of further chunks."""
+"""Seconds that a range waits for the windows of further chunks."""
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a log becomes ranges and slices.
+    """The way a log becomes ranges and slices.
 
-    `limit` is of one range, `plan` of its slices. `spool_bytes` is what may be received ahead.
-    Without records, the position moves every `acknowledge_seconds`; without `acknowledges`, the
-    database is never told to forget. `inline`: slices carry their bytes. `orphaned`: nobody reads
-    on. `lookup` reads rows again in tasks, when a post-processor asks for it.
+    `limit` is that of one range, `plan` that of its slices. `spool_bytes` is how much may be
+    received ahead. Without records, the position moves every `acknowledge_seconds`; if
+    `acknowledges` is false, nothing is acknowledged to the database. `inline`: slices contain their
+    bytes. `orphaned` returns whether the query is gone. `lookup` reads rows again in tasks, if a
+    post-processor requires it.
     """
 
     limit: Limit
@@ -66,7 +67,7 @@ class StreamOptions:
     def of(
         config: ExecutionConfig, plan: Plan, orphaned: Callable[[], bool], **more: Any
     ) -> StreamOptions:
-        """Taken from a configuration; `more` are the options that it has not."""
+        """Return the options of a configuration; `more` are options that it does not have."""
         return StreamOptions(
             Limit(config.headrace_range_max_bytes, config.headrace_range_max_rows),
             plan,
@@ -77,7 +78,8 @@ class StreamOptions:
         )
 
     def range_limit(self) -> Limit:
-        """The limit of one range, with a number of rows, and such that its slices can be sent."""
+        """Return the limit of one range, with a number of rows, and such that its slices can be
+        sent."""
         limit = self.limit
         rows = limit.max_rows or max(1, limit.max_bytes // NARROW_ROW_BYTES)
         size = limit.max_bytes
@@ -87,8 +89,8 @@ class StreamOptions:
 
 
 class Versions(Protocol):
-    """What the log and the catalogue say of collections: one entry per version, in the order in
-    which they were seen. Both lists grow, and never change otherwise."""
+    """The versions of collections in the log and the catalogue: one entry per version, in the order
+    in which they were seen. Both lists grow, and never change otherwise."""
 
     @property
     def facts(self) -> Sequence[Facts]:
@@ -97,7 +99,7 @@ class Versions(Protocol):
 
     @property
     def collections(self) -> Sequence[str]:
-        """What transaction metadata calls each of them."""
+        """The name of each version's collection in transaction metadata."""
         ...
 
 
@@ -105,14 +107,14 @@ _tells_start = True
 
 
 def withhold_starts() -> None:
-    """From now on a stream of this process does not report to the database where it starts, only
-    what is acknowledged later."""
+    """Keep streams of this process from reporting their start to the database; they report only
+    later acknowledgements."""
     global _tells_start
     _tells_start = False
 
 
 class RangeMetrics(Protocol):
-    """Sees the ranges that are planned."""
+    """Receives the planned ranges, for metrics."""
 
     def saw(
         self,
@@ -122,30 +124,30 @@ class RangeMetrics(Protocol):
         *,
         ends_inside: bool,
     ) -> None:
-        """Rows of a range in the order of the log, and the transactions that they refer to;
-        `ends_inside`: the last one goes on. `topics` is by relation."""
+        """Process rows of a range in the order of the log, and the transactions that they refer to;
+        `ends_inside`: the last one continues after the range. `topics` is by relation."""
         ...
 
 
 class EndMarks(Protocol[P]):
-    """What the end of a range decides for its records, because it is not a function of the log
+    """Decisions at the end of a range for its records, which are not a function of the log
     (Invariant 2c)."""
 
     def shown(
         self, start: Offset[P], end: Offset[P], memory: Callable[[int], memoryview]
     ) -> Offset[P]:
-        """`end` of the next range, with what its records show, and what it says of the log beside
-        its place; `memory` is that behind a virtual address of the log."""
+        """Return `end` of the next range, with what its records show, and other state of the log;
+        `memory` returns the memory after a virtual address of the log."""
         ...
 
     def write(self, transactions: np.ndarray, end: P) -> None:
-        """Write what `end` says to the transactions of its range."""
+        """Write the decisions in `end` to the transactions of its range."""
         ...
 
 
 class Streaming(Generic[P]):
-    """The log from one position on: see headrace.connectors.source.OpenStream. One thread calls it;
-    the receiver has its own."""
+    """The log from one position on: see headrace.connectors.source.OpenStream. Only one thread
+    calls it; the receiver has its own."""
 
     def __init__(
         self,
@@ -161,8 +163,8 @@ class Streaming(Generic[P]):
         marks: EndMarks[P] | None = None,
     ) -> None:
         """`reader` begins at `start` and numbers rows by `versions`. `settings` are those of the
-        events. `counts`: transactions are counted. `marks` are written to the
-        transactions of a range."""
+        events. With `counts`, transactions are counted. `marks` are written to the transactions of
+        a range."""
         self.start = start
         self.reader = reader
         self.versions = versions
@@ -174,7 +176,7 @@ class Streaming(Generic[P]):
         self._marks = marks
         self._limit = self._left = options.range_limit()
         self._delivered = start.position
-        self._taken = (0, 0)  # bytes and rows of the range that was found last
+        self._taken = (0, 0)  # bytes and rows of the last range that was found
         self._cutter = Cutter(FactsPacker(versions.facts), options.lookup)
         self._idle_since = time.monotonic()
         self._plans: list[Segment] = []
@@ -195,11 +197,11 @@ class Streaming(Generic[P]):
     def poll(
         self, after: Offset[P], seconds: float, target: int | None, *, moves: bool = False
     ) -> Offset[P]:
-        """The end of the next range, or `after` when nothing comes within `seconds`; then the
-        position is moved to where the log is, if it `moves`.
+        """Return the end of the next range, or `after` when no records come within `seconds`; if it
+        `moves`, the position is then moved to the log's.
 
-        With a `target` place (availableNow), `after` is only returned when the stream has passed
-        it (Invariant: a bounded query never ends before its target).
+        With a `target` place (availableNow), `after` is only returned when the stream has passed it
+        (Invariant: a bounded query never ends before its target).
         """
         end = self._next(after, seconds, target, moves=moves)
         return end if self._marks is None else self._marks.shown(after, end, self._memory_at)
@@ -209,7 +211,7 @@ class Streaming(Generic[P]):
     ) -> Offset[P]:
         self._delivered = after.position
         self._drop_delivered()
-        # Ranges follow one another, so whatever was planned before is done.
+        # Ranges follow one another, so the slices of earlier plans are done.
         for plan in self._plans:
             plan.drop()
         self._plans.clear()
@@ -222,7 +224,7 @@ class Streaming(Generic[P]):
         self._pass(after, end)
         size, rows = self._taken
         limit = self._limit
-        # A window that is open will be closed by the log in a moment: more chunks in one range.
+        # The log will close an open window soon: wait for more chunks in this range.
         deadline = Deadline(WINDOW_SECONDS)
         try:
             while inserter.awaits and inserter.inserted and not deadline.is_over:
@@ -246,7 +248,7 @@ class Streaming(Generic[P]):
             return memory_at(self.spool.pieces, address)
 
     def _pass(self, start: Offset[P], end: Offset[P]) -> None:
-        """Let the inserter see the rows of (start, end]."""
+        """Pass the rows of (start, end] to the inserter."""
         assert self._inserter is not None
         parts = self._parts(start, end)
         pieces = [part.piece for part in parts]
@@ -271,8 +273,8 @@ class Streaming(Generic[P]):
         moves: bool = False,
         waits: bool = True,
     ) -> Offset[P]:
-        """As `poll`. The position also moves `towards` a place without any record. Unless it
-        `waits`, a `target` is not waited for any longer than `seconds`."""
+        """Do the work of `poll` for one range. The position also moves `towards` a place without
+        records. If `waits` is false, it waits for a `target` no longer than `seconds`."""
         deadline = Deadline(seconds)
         next_question = Deadline(0)
         backlog = Backlog(after.position, self._left)
@@ -297,12 +299,13 @@ class Streaming(Generic[P]):
                 elif next_question.is_over:
                     next_question.restart(0.5)
                     self.reader.ask_position()
-                # The receiver may wait for the room of segments in which nothing is captured.
+                # The receiver may wait for the room of segments without captured changes.
                 self._drop_delivered()
                 self.spool.lock.wait(min(max(deadline.remaining(), 0.01), 0.5))
 
     def _gathered(self, after: Offset[P], backlog: Backlog[P], end: Offset[P]) -> Offset[P]:
-        """The end of a larger range than that to `end` while the log keeps bringing rows."""
+        """Return the end of a larger range than that to `end`, while the log keeps bringing
+        rows."""
         deadline = Deadline(GATHER_SECONDS)
         rows = 0
         while rows < self._taken[1] >= GATHER_ROWS and not deadline.is_over:
@@ -330,7 +333,7 @@ class Streaming(Generic[P]):
             if holds_rows(pieces, taken.position):
                 return end
             return replace(self._moved(end), slices=end.slices)
-        # Nothing captured came, but the position may have moved: an empty range, now and then.
+        # No captured change came, but the position may have moved: return an empty range sometimes.
         idle = time.monotonic() - self._idle_since >= self._options.acknowledge_seconds
         if idle or (target is not None and self.receiver.received.complete >= target):
             moved = self._moved(after)
@@ -338,7 +341,8 @@ class Streaming(Generic[P]):
         return None
 
     def _moved(self, after: Offset[P]) -> Offset[P]:
-        """`after`, after which no row is, moved to where the log is; itself when it is there."""
+        """Return `after`, which no row follows, moved to the log's position; itself if it is
+        there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
         moved = position.behind(received.end)
@@ -347,7 +351,7 @@ class Streaming(Generic[P]):
         return self._cut(after.at(moved), 0)
 
     def _cut(self, end: Offset[P], size: int) -> Offset[P]:
-        """`end` of a range of so many bytes, with its number and kind of slices."""
+        """Return `end` of a range of so many bytes, with its number and kind of slices."""
         plan = self._options.plan
         slices = max(1, min(plan.slices, -(-size // SLICE_BYTES)))
         return replace(end, slices=slices, order=plan.order)
@@ -357,13 +361,13 @@ class Streaming(Generic[P]):
             raise self.reader.judged(self.receiver.error, self._delivered.committed)
 
     def _drop_delivered(self) -> None:
-        """Give back the segments that no range needs any more."""
+        """Drop the segments that no range needs any more."""
         delivered = self._delivered
         self.spool.drop(lambda piece: is_delivered(piece, delivered))
 
     def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
-        """Slices of (start, end]; waits until all of it was received (a range that is planned
-        again after a restart comes from the database once more)."""
+        """Return the slices of (start, end]; wait until all of it was received (after a restart,
+        the database sends a range that is planned again once more)."""
         self._await(start, end)
         parts = self._parts(start, end)
         range_rows = RangeRows.of(parts, self.versions.facts, counted=self._counts is not None)
@@ -384,7 +388,7 @@ class Streaming(Generic[P]):
         return list(slices)
 
     def _reserve(self, size: int) -> Segment:
-        """Memory for images of one range."""
+        """Return memory for images of one range."""
         segment = self.spool.reserve(size)
         self._plans.append(segment)
         return segment
@@ -397,7 +401,7 @@ class Streaming(Generic[P]):
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def state(self) -> StreamState:
-        """The stream's state for metrics."""
+        """Return the stream's state for metrics."""
         with self.spool.lock:
             queued_bytes = sum(piece.written for piece in self.spool.pieces)
         return StreamState(
@@ -409,7 +413,7 @@ class Streaming(Generic[P]):
         )
 
     def _parts(self, start: Offset[P], end: Offset[P]) -> list[PieceRows]:
-        """The rows of (start, end] by piece of the spool."""
+        """Return the rows of (start, end] by piece of the spool."""
         parts = []
         with self.spool.lock:
             for piece in self.spool.pieces:
@@ -422,7 +426,7 @@ class Streaming(Generic[P]):
     def _write_endings(
         self, counts: TransactionCounts, parts: list[PieceRows], range_rows: RangeRows
     ) -> None:
-        """What the ENDs of transactions among the rows say, in memory of their own."""
+        """Write the images of the ENDs of transactions among the rows, to memory of their own."""
         rows, orders = range_rows.rows, range_rows.orders
         assert orders is not None
         ends = np.cumsum([part.last - part.first for part in parts])
@@ -448,7 +452,7 @@ class Streaming(Generic[P]):
                 if self.receiver.received.reaches(end.position):
                     self.spool.unbounded = False
                     return
-                # A range that is read again may be larger than what may be read ahead.
+                # A range that is read again may be larger than the limit for reading ahead.
                 self.spool.unbounded = True
                 self.spool.lock.notify_all()
                 self._drop_delivered()
@@ -458,13 +462,13 @@ class Streaming(Generic[P]):
                 self.reader.ask_position()
 
     def acknowledge(self, place: int) -> None:
-        """Tell the database that everything up to `place` may be forgotten (Invariant 1)."""
+        """Acknowledge everything up to `place` to the database (Invariant 1)."""
         if self._options.acknowledges:
             self._unacknowledged.acknowledge(place)
             self.reader.acknowledge(place)
 
     def head(self) -> int:
-        """The place of the log's end as last heard; the rows before it can be seen."""
+        """Return the last reported end of the log; the rows before it are visible to queries."""
         return self.receiver.received.head
 
     def has_read(self, place: int) -> bool:

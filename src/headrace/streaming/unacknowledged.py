@@ -1,4 +1,4 @@
-"""The oldest change that the database was not told to forget yet."""
+"""The oldest change that was not acknowledged to the database yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.spool.spool import Spool
 
 
 class Unacknowledged:
-    """Ranges that were planned and not acknowledged, and what the spool holds after them."""
+    """Ranges that were planned and not acknowledged, and the spool's changes after them."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
@@ -19,18 +19,18 @@ class Unacknowledged:
         self._acknowledged = 0
 
     def acknowledge(self, place: int) -> None:
-        """Everything up to `place` is acknowledged."""
+        """Note that everything up to `place` is acknowledged."""
         self._acknowledged = max(self._acknowledged, place)
 
     def planned(self, upto: int, commit_us: int) -> None:
-        """A range was planned: it is acknowledged with the place `upto`, and its first change was
-        committed at `commit_us` (since 1970)."""
+        """Note that a range was planned: it is acknowledged with the place `upto`, and its first
+        change was committed at `commit_us` (since 1970)."""
         if not self._planned or self._planned[-1][0] < upto:
             self._planned.append((upto, commit_us))
 
     def oldest(self) -> int | None:
-        """Commit time (µs since 1970) of the oldest change that is not acknowledged; None if all
-        are. Planned ranges first, then what the spool holds."""
+        """Return the commit time (µs since 1970) of the oldest change that is not acknowledged;
+        None: no such change. Planned ranges come first, then the spool."""
         while self._planned and self._planned[0][0] <= self._acknowledged:
             self._planned.popleft()
         if self._planned:

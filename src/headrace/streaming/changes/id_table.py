@@ -1,4 +1,4 @@
-"""Numbers by ids, in memory that kernels search."""
+"""A hash table of numbers by ids, in memory that kernels search."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _FIRST_ENTRIES = 256
 
 
 class IdTable:
-    """Numbers by ids, neither of them negative. `memory` (int64) has open-addressed pairs of both,
-    and grows by replacement: a kernel gets its current address with every call."""
+    """A hash table of numbers by ids, neither of them negative. `memory` (int64) has open-addressed
+    pairs of both, and grows by replacement: a kernel gets its current address with every call."""
 
     def __init__(self) -> None:
         self.memory = np.full(2 * _FIRST_ENTRIES, -1, np.int64)
@@ -19,11 +19,11 @@ class IdTable:
 
     @property
     def mask(self) -> int:
-        """What makes an entry's number of a hash."""
+        """The mask of a hash that gives the number of its entry."""
         return len(self.memory) // 2 - 1
 
     def put(self, identity: int, number: int) -> None:
-        """Enter an id, or give it another number."""
+        """Enter an id, or replace its number."""
         self.numbers[identity] = number
         if 4 * len(self.numbers) > len(self.memory):
             self.memory = np.full(2 * len(self.memory), -1, np.int64)

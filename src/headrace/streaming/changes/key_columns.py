@@ -1,4 +1,4 @@
-"""The key columns of a relation as they are rendered: for the compiled pass, and in Python."""
+"""The key columns of a relation and their rendering, for kernels and in Python."""
 
 from __future__ import annotations
 
@@ -37,27 +37,28 @@ _ID_FORMS: Mapping[Ordering | None, int] = {
 }
 assert key_kernel.AS_RENDERED not in _ID_FORMS.values()
 Text = bytes | None
-"""What a key shows in one column, quotes left out; None is JSON's null."""
+"""The text of a key in one column, without quotes; None is JSON's null."""
 
 
 @dataclass(frozen=True)
 class KeyRendering:
-    """How keys are rendered. `settings` accept a value without rendering: it is reported when its
-    record is rendered."""
+    """The rendering of keys. `settings` may accept a value that cannot be rendered: it is reported
+    when its record is rendered."""
 
     settings: EventSettings
     converter: JsonOptions = field(default_factory=JsonOptions)
     merges_topics: bool = False
-    """Transforms may make one topic of several: equal keys have one hash, whatever their topics."""
+    """Whether transforms may make one topic of several: equal keys then have one hash, whatever
+    their topics."""
     id_form: int = key_kernel.AS_RENDERED
-    """What transforms leave of an `_id`: where it is not what the log has, a form of
+    """The form of an `_id` after transforms; if it is not that of the log, one of
     `headrace.documents.kernels.id_kernel`."""
     joins_texts: bool = False
-    """The converter writes the columns of a key one after the other, without quotes."""
+    """Whether the converter writes the columns of a key one after the other, without quotes."""
 
     @staticmethod
     def of(settings: EventSettings, config: ConnectorConfig) -> KeyRendering:
-        """Taken from a configuration."""
+        """Return the rendering of a configuration."""
         chain = chain_of(config)
         return KeyRendering(
             settings,
@@ -73,21 +74,21 @@ class KeyRendering:
         )
 
     def topic_hash(self, topic: str) -> int:
-        """What the hashes of keys of a topic begin with."""
+        """Return the beginning of the hashes of a topic's keys."""
         return 0 if self.merges_topics else topic_hash(topic)
 
     def columns(self, facts: Facts) -> KeyColumns:
-        """The key columns of a relation."""
+        """Return the key columns of a relation."""
         return KeyColumns(facts, self)
 
     def forms(self, cells: Sequence[Cell]) -> list[int]:
-        """What the hash is made of per column; see `key_kernel.FORM`."""
+        """Return the form that is hashed per column; see `key_kernel.FORM`."""
         types = [cell.schema.type for cell in cells]
         if self.joins_texts and (
             any(each in (Type.ARRAY, Type.MAP) for each in types)
             or (len(types) > 1 and Type.STRING in types)
         ):
-            # A text may hold the separator of columns or elements.
+            # A text may contain the separator of columns or elements.
             return [key_kernel.NOTHING] * len(cells)
         return [
             self.id_form if cell.encoding in DIALECTS else key_kernel.AS_RENDERED for cell in cells
@@ -95,8 +96,8 @@ class KeyRendering:
 
 
 def spreads_keys(config: ConnectorConfig) -> bool:
-    """Whether records of a range may be spread over slices by their keys: transforms and the
-    converter tell what a key becomes by the row's key alone."""
+    """Whether records of a range may be distributed over slices by their keys: transforms and the
+    converter make a key of the row's key alone."""
     chain, converter = chain_of(config), config.converter("key")
     ordering = chain.ordering
     shows_null = not config.key_converter_replace_null_with_default
@@ -129,7 +130,7 @@ class KeyColumns:
             for cell, null in zip(self._cells, self._null, strict=True)
         ]
         self.table = np.zeros((len(self._cells), key_kernel.COLUMN_WORDS), np.int64)
-        """What the compiled pass reads, KeyColumns must live as long."""
+        """The table for kernels; it points into memory that this object owns."""
         self._memory: list[np.ndarray] = []
         forms = rendering.forms(self._cells)
         for row, cell, form, null, unavailable in zip(
@@ -162,7 +163,7 @@ class KeyColumns:
         return address_of(memory), len(text)
 
     def text(self, place: int, raw: bytes) -> Text:
-        """What the key shows of a text in its column at `place`."""
+        """Return the key's text for a cell's text in its column at `place`."""
         cell = self._cells[place]
         if cell.encoding in _AS_SENT:
             return raw
@@ -172,8 +173,8 @@ class KeyColumns:
             return b"\0" + raw  # no event shows this key
 
     def key(self, cells: Sequence[bytes | None], unavailable: bytes) -> tuple[Text, ...]:
-        """What the key of a row shows; None is null, `unavailable` (the object) what the log does
-        not carry."""
+        """Return the key of a row; None is null, `unavailable` (the object) a cell that is not in
+        the log."""
         shown: list[Text] = []
         for place, cell in enumerate(self._cells):
             raw = cells[cell.column]
@@ -187,10 +188,10 @@ class KeyColumns:
 
 
 class KeyScratch:
-    """Scratch memory of the kernels, and the texts in it that Python renders."""
+    """The scratch memory of the key kernels, and the texts in it that Python renders."""
 
     def __init__(self, memory: np.ndarray | None = None) -> None:
-        """Uses `memory` (uint8) if it is given."""
+        """Use `memory` (uint8) if it is given."""
         if memory is None:
             memory = np.empty(key_kernel.SCRATCH + PADDING, np.uint8)
         self.memory = memory
@@ -208,7 +209,7 @@ class KeyScratch:
         self._texts: list[np.ndarray] = []
 
     def know(self, columns: KeyColumns) -> None:
-        """Columns whose cells the kernels meet; what renders these is loaded."""
+        """Add columns whose cells the kernels meet, and load the kernels that render them."""
         encodings, forms = columns.table[:, key_kernel.ENCODING], columns.table[:, key_kernel.FORM]
         if ((encodings >= 0) & (encodings < FIRST_DOCUMENT)).any():
             self._called[key_kernel.ENCODE_CELL] = address_of_kernel(encode_cell)
@@ -221,15 +222,16 @@ class KeyScratch:
 
     @property
     def lacks(self) -> bool:
-        """Whether a kernel stopped for a text that is not there."""
+        """Whether a kernel stopped because of a missing text."""
         return bool(self._lacking[0])
 
     def render(self) -> None:
-        """Render what the kernels lacked in the last frame or row; they run again over it."""
+        """Render the texts that the kernels missed in the last frame or row, over which they run
+        again."""
         self._lacking[0] = 0
         entries = self._entries[: int(self._count[0])]
         if not entries[:, 2].any():
-            self._texts.clear()  # those of the frame before
+            self._texts.clear()  # those of the previous frame
         for entry in entries[entries[:, 2] == 0]:
             address, column, _, length = entry.tolist()
             owner, place = self._owners[column]

@@ -1,4 +1,5 @@
-"""Hashes of the keys of rows that were read: the same as the log's rows of the same keys have."""
+"""Hashes of the keys of rows that were read: equal to those of the log's rows with the same
+keys."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from headrace.streaming.facts import Facts
 def key_hashes(
     images: np.ndarray, offsets: np.ndarray, facts: Facts, rendering: KeyRendering
 ) -> np.ndarray:
-    """uint64 per row of `images` (PADDING readable bytes after them)."""
+    """Return uint64 per row of `images` (PADDING readable bytes after them)."""
     count = len(offsets) - 1
     hashes = np.zeros(max(count, 1), np.uint64)
     keys = KeyColumns(facts, rendering)

@@ -1,4 +1,4 @@
-"""Rows that Python adds to a segment's index, one at a time, for messages that are rare."""
+"""Rows that Python adds to a segment's index, one at a time, for rare messages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class RareRecord:
 def add_record(
     index: SegmentIndex, state: np.ndarray, record: RareRecord, kind: RowKind, topic_hash: int
 ) -> None:
-    """A row after the ones that `index` has, of the transaction that `state` (the words of
-    `row_kernel`) has open; the index has room for one."""
+    """Add a row after those of `index`, for the transaction that is open in `state` (the words of
+    `row_kernel`); the index has room for it."""
     row_kernel.open_transaction(address_of(index.transactions), address_of(state))
     row = np.zeros((), ROW)
     row["new"] = record.image
@@ -52,7 +52,7 @@ def add_record(
 
 
 def add_barrier(index: SegmentIndex, state: np.ndarray) -> None:
-    """A range ends before the next row."""
+    """Let a range end before the next row."""
     rows = int(state[row_kernel.ROWS])
     if rows not in index.barriers:
         index.barriers.append(rows)

@@ -1,8 +1,8 @@
-"""skip.messages.without.change: which columns of a table tell whether an update changed anything.
+"""skip.messages.without.change: the columns that show whether an update changed anything.
 
 Under REPLICA IDENTITY FULL the indexing pass compares the texts of both images, and drops updates
-whose events would show the same row twice. What is masked cannot differ; what is cut is compared
-as far as it is shown.
+whose events would show the same row twice. Masked columns cannot differ; truncated ones are
+compared as far as they are shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 
 
 def compared_columns(facts: Facts, settings: EventSettings) -> np.ndarray:
-    """(column, way of comparison, length) per column that is shown, int64."""
+    """Return (column, way of comparison, length) per column that is shown, int64."""
     comparisons: list[tuple[int, int, int]] = []
     for cell, shown in facts.shown_cells(settings):
         index = cell.column

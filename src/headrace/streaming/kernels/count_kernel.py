@@ -1,4 +1,4 @@
-"""Counts of a transaction's events, and the images of its end that have them."""
+"""Counts of a transaction's events, and the images of ENDs with these counts."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -40,11 +40,11 @@ assert ORDER.itemsize == 16
 def count_rows(
     rows, first, last, orders, numbers, collections, touched, buckets, counts, room, state
 ):
-    """Count rows [first, last); returns how many are done (`room` int64 of `counts` may not be
-    enough) and leaves in `state` what the next call needs.
+    """Count rows [first, last); return how many are done (`room` int64 of `counts` may not be
+    enough) and keep the state for the next call in `state`.
 
-    `numbers` (int64) is the collection of each relation, -1 where it does not count. An END's
-    counts are one int64, how many pairs, and pairs of collection and count, in the order of
+    `numbers` (int64) is the collection of each relation, -1 if it does not count. An END's counts
+    are one int64, the number of pairs, and pairs of collection and count, in the order of
     java.util.HashMap.
     """
     total = load64(state + 8 * TOTAL)
@@ -98,7 +98,8 @@ def count_rows(
 
 @part
 def _list(collections, touched, count, buckets, out):
-    """The counts of the touched collections, by bucket of the hash table that Java would have."""
+    """Write the counts of the touched collections, by bucket of the hash table that Java would
+    have."""
     size = np.int64(16)
     while 4 * count > 3 * size:
         size *= 2
@@ -124,7 +125,7 @@ def _list(collections, touched, count, buckets, out):
 
 @entry
 def endings_size(rows, count, orders, counts, collections):
-    """Bytes that the images of the ENDs among the rows may take."""
+    """Return the bytes that the images of the ENDs among the rows may take."""
     size = np.int64(0)
     for i in range(count):
         if load8(rows + _ROW_SIZE * i + _OPERATION) == ENDING:
@@ -138,8 +139,8 @@ def endings_size(rows, count, orders, counts, collections):
 
 @entry
 def write_endings(rows, count, orders, counts, collections, memory, virtual, used):
-    """Give each END among the rows its image: one cell, the counts as JSON; returns the bytes
-    that are used then."""
+    """Give each END among the rows its image: one cell, the counts as JSON; return the bytes used
+    then."""
     for i in range(count):
         row = rows + _ROW_SIZE * i
         if load8(row + _OPERATION) != ENDING:

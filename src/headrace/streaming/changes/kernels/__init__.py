@@ -1,2 +1,2 @@
-"""Compiled functions that make the index's rows of changes. They have nothing of converters and
-documents: what renders keys is called by its address."""
+"""Compiled functions that make the index's rows of changes. They import nothing of converters and
+documents: the kernels that render keys are called by address."""

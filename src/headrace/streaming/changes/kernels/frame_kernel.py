@@ -1,4 +1,4 @@
-"""Frames that a connector writes of its log by itself: their heads, and places of the log in them.
+"""Frames in which a connector itself writes its log: their heads, and places of the log in them.
 
 A frame begins with its size (uint32, network byte order) and its kind (one byte).
 """
@@ -17,14 +17,14 @@ PLACE_BYTES = 16
 
 @part
 def put_frame_head(out, end, kind):
-    """The head of the frame between these addresses."""
+    """Write the head of the frame between these addresses."""
     store32_be(out, end - out)
     store8(out + 4, kind)
 
 
 @part
 def put_number(out, number):
-    """64 bits in network byte order; returns their end."""
+    """Write 64 bits in network byte order; return their end."""
     store32_be(out, number >> 32)
     store32_be(out + 4, number)
     return out + 8
@@ -32,13 +32,13 @@ def put_number(out, number):
 
 @part
 def put_place(out, high, low):
-    """A place's two halves in network byte order; returns their end."""
+    """Write the two halves of a place in network byte order; return their end."""
     return put_number(put_number(out, high), low)
 
 
 @part
 def put_place_frame(out, kind, high, low):
-    """A frame that has a place only; returns its end."""
+    """Write a frame that consists of a place; return its end."""
     end = put_place(out + FRAME_HEAD_BYTES, high, low)
     put_frame_head(out, end, kind)
     return end

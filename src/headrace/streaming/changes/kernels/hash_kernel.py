@@ -1,4 +1,4 @@
-"""Hashes of the keys of images, many at a time."""
+"""Hashes of the keys of many images."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -12,7 +12,7 @@ from headrace.streaming.changes.kernels import key_kernel
 
 @entry
 def hash_rows(images, offsets, first, count, columns, topic, keys, key_count, scratch, hashes):
-    """Hash the rows from `first` on; returns the number of the row where it stopped: its image is
+    """Hash the rows from `first` on; return the number of the row where it stopped: its image is
     broken, or the scratch memory lacks texts of its key."""
     for row in range(first, count):
         start = images + load64(offsets + 8 * row)

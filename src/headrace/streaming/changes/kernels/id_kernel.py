@@ -13,7 +13,7 @@ SPREAD = 2654435761
 
 @part
 def find_number(table, mask, identity):
-    """The number of an id in the memory of an IdTable, or -1."""
+    """Return the number of an id in the memory of an IdTable, or -1."""
     entry = wrapping_multiply(identity, SPREAD) & mask
     while True:
         candidate = load64(table + 16 * entry)

@@ -1,4 +1,4 @@
-"""Changes whose rows the log holds as images, for the kernels that read it."""
+"""Changes whose rows are in the log as images, for the kernels that read it."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -29,11 +29,11 @@ def add_images(
     images, stop, virtual, operation, index, place, size,
     rows, transactions, relations, options, scratch, state,
 ):  # fmt: skip
-    """The rows of one change of the open transaction, whose whole images stand at the address
-    `images`, one behind the other, and end at `stop`: the old one (of an update and a delete), then
-    the new one (of a create and an update). `virtual` is what is added to an address to make it a
-    virtual one. `index`: of the relation version. `place` in the log and `size` in bytes are the
-    change's. Returns MORE; KEY (nothing was added, and key texts must be rendered first); or
+    """Add the rows of one change of the open transaction. Its whole images begin at the address
+    `images`, follow each other and end at `stop`: the old one (of an update and a delete), then the
+    new one (of a create and an update). `virtual` is the difference between a virtual address and
+    an address. `index` is that of the relation version; `place` in the log and `size` in bytes are
+    the change's. Returns MORE; KEY (nothing was added, and key texts must be rendered first); or
     BROKEN."""
     relation = relations + 8 * RELATION_WORDS * index
     columns = load64(relation + 8 * COLUMNS)

@@ -1,10 +1,10 @@
-"""Hashes and comparisons of keys, compiled: keys that render the same are the same key.
+"""Kernels that hash and compare keys: keys that render the same are the same key.
 
-Integers and texts are taken as the log has them, which is how they are rendered; other types are
-rendered first, as JSON, by kernels whose addresses are in the scratch memory: none of them is
-linked into what reads a log. What no kernel renders is noted in the scratch memory, and
-whoever called renders it (`key_columns.py`) and calls again. Where transforms or the converter
-show different keys alike, the hash is that of what they show (FORM).
+Integers and texts are used as they are in the log, which is how they are rendered; other types are
+first rendered as JSON by kernels whose addresses are in the scratch memory, so that kernels that
+read logs do not link them. A value that no kernel renders is noted in the scratch memory; the
+caller renders it (`key_columns.py`) and calls again. If transforms or the converter show different
+keys alike, the hash is that of the shown key (FORM).
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -20,7 +20,7 @@ from headrace.connect.kernels.functions import inlined_part, part
 from headrace.connect.kernels.memory import PADDING, caller_of, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix
 
-# A key column: eight int64. The texts are what a null and an unavailable cell show.
+# A key column: eight int64. The texts are those shown for a null and for an unavailable cell.
 (
     COLUMN,
     ENCODING,  # or AS_SENT
@@ -29,30 +29,30 @@ from headrace.connect.kernels.text import hash_bytes, mix
     NULL_LENGTH,  # or NO_TEXT
     UNAVAILABLE_TEXT,
     UNAVAILABLE_LENGTH,
-    FORM,  # what the hash is made of: AS_RENDERED, NOTHING, or a form that HASH_ID knows
+    FORM,  # form that is hashed: AS_RENDERED, NOTHING, or a form that HASH_ID knows
 ) = range(8)
 COLUMN_WORDS = 8
 _COLUMN_SIZE = 8 * COLUMN_WORDS
 
-MOST_COLUMNS = 4096  # of any table
+MOST_COLUMNS = 4096  # the largest number of a table's columns
 
 _QUOTE = ord('"')
 AS_SENT = -1
 NOTHING, AS_RENDERED = -1, 0
-"""The forms of a column that counts for nothing in hashes, and of one whose text is hashed."""
+"""Forms: the column is not part of hashes; its rendered text is hashed."""
 NO_TEXT = -1  # length of a JSON null
 _LACKING = -2
 _TOO_LARGE = -3
 
 GROWTH, SLACK = 8, 512
-"""Bytes of text for a byte of a cell that kernels may write, and bytes beside them."""
+"""Bytes of text that kernels may write per byte of a cell, and additional bytes."""
 
 # The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
-# frame that Python renders: how many there are, and whether one is lacking; the addresses of the
+# frame that Python renders: how many there are, and whether one is missing; the addresses of the
 # kernels that write JSON of cells (ENCODE_CELL), of cells that hold BSON (PUT_DOCUMENT), and hash
-# the latter by a form (HASH_ID), where there are such columns; and per text the cell's address, the
-# key column's address, the text's address (0: lacking) and its length (the cell's, while it is
-# lacking).
+# the latter by a form (HASH_ID), if there are such columns; and per text the cell's address, the
+# key column's address, the text's address (0: missing) and its length (the cell's, while it is
+# missing).
 CELLS = CELL_BYTES * MOST_COLUMNS
 _LARGEST_CELL = 6000
 _TEXT_BYTES = GROWTH * _LARGEST_CELL + SLACK + PADDING
@@ -72,7 +72,8 @@ _call5, _call6 = caller_of(5), caller_of(6)
 
 @part
 def _rendered(scratch, column, address, length):
-    """What Python rendered for the cell at `address`; it is noted when it is not there yet."""
+    """Return address and length of the text that Python rendered for the cell at `address`;
+    without one, note the cell as missing."""
     count = load64(scratch + RENDERED)
     for i in range(count):
         entry = scratch + ENTRIES + 8 * ENTRY_WORDS * i
@@ -93,8 +94,8 @@ def _rendered(scratch, column, address, length):
 
 @inlined_part
 def _text(column, cells, fallback, scratch, out):
-    """Address and length of what a key column shows, quotes left out; an unavailable cell is
-    taken from `fallback` when that has a text."""
+    """Return address and length of a key column's text, without quotes; an unavailable cell is
+    taken from `fallback` if that has a value."""
     place = CELL_BYTES * load64(column)
     cell = cells + place
     kind = load64(cell)
@@ -128,7 +129,7 @@ def _text(column, cells, fallback, scratch, out):
 
 @inlined_part
 def key_hash(topic, columns, count, cells, fallback, scratch):
-    """Hash of a topic and `count` key columns; nothing when scratch[LACKING] is set by it."""
+    """Return the hash of a topic and `count` key columns; undefined if it sets scratch[LACKING]."""
     value = topic
     for i in range(count):
         column = columns + _COLUMN_SIZE * i
@@ -156,7 +157,8 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
 
 @inlined_part
 def same_key(columns, count, old, new, scratch):
-    """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
+    """Return whether two images of a row have the same key; undefined if it sets
+    scratch[LACKING]."""
     same = True
     for i in range(count):
         column = columns + _COLUMN_SIZE * i

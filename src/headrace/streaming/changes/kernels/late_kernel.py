@@ -1,7 +1,7 @@
-"""Transactions that begin with their first record, for the kernels that read logs in which
-most transactions may have none: then they have neither beginning nor end.
+"""Transactions that begin with their first record, for the kernels that read logs in which most
+transactions may have no records: these have neither BEGIN nor END.
 
-The words of `state` are those of row_kernel.py, and BEGINNING behind them.
+The words of `state` are those of row_kernel.py, followed by BEGINNING.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -19,8 +19,8 @@ from headrace.streaming.changes.kernels.transaction_kernel import (
 )
 
 BEGINNING = row_kernel.OWN_WORDS
-"""The bytes of the open transaction's beginning, while it has no records yet (0: it has some, or
-none is open)."""
+"""Bytes of the open transaction's beginning while it has no records yet (0: it has records, or no
+transaction is open)."""
 OWN_WORDS = BEGINNING + 1
 
 _NULL = int(NULL)
@@ -28,8 +28,8 @@ _NULL = int(NULL)
 
 @part
 def begin_late(rows, transactions, state, image, image_size, size):
-    """As `begin_transaction`, of a transaction without number whose beginning has `size` bytes of
-    log; its record is made with the first other one (`tell_beginning`)."""
+    """Begin a transaction without a number, like `begin_transaction`, without its BEGIN, which is
+    added before its first record (`tell_beginning`). Its beginning has `size` bytes of log."""
     begins = load64(state + 8 * row_kernel.BEGINS)
     store64(state + 8 * row_kernel.BEGINS, 0)
     begin_transaction(rows, transactions, state, _NULL, image, image_size, 0, 0)
@@ -39,7 +39,7 @@ def begin_late(rows, transactions, state, image, image_size, size):
 
 @entry
 def tell_beginning(rows, transactions, state):
-    """The record of the open transaction's beginning, where it has no record yet."""
+    """Add the BEGIN of the open transaction, if it has no record yet."""
     size = load64(state + 8 * BEGINNING)
     if size and load64(state + 8 * row_kernel.BEGINS):
         ordinal = load64(state + 8 * row_kernel.ORDINAL)
@@ -51,8 +51,7 @@ def tell_beginning(rows, transactions, state):
 
 @entry
 def take_back_beginning(state, first):
-    """Takes the record of the beginning back, where nothing came behind it: the segment had `first`
-    rows before."""
+    """Remove the BEGIN if no record follows it: the segment had `first` rows before."""
     if load64(state + 8 * BEGINNING) == 0:
         return
     borders = 1 if load64(state + 8 * row_kernel.BEGINS) else 0
@@ -65,8 +64,8 @@ def take_back_beginning(state, first):
 
 @part
 def end_late(rows, transactions, ends, state, size):
-    """As `end_transaction`, one place behind the transaction's own; its record is made where that
-    of the beginning was. `size`: bytes of log."""
+    """End a transaction like `end_transaction`, one place after its own; END is added only if the
+    transaction has its BEGIN. `size`: bytes of log."""
     high = load64(state + 8 * row_kernel.POSITION_HIGH)
     low = load64(state + 8 * row_kernel.POSITION_LOW)
     behind = low + 1

@@ -1,10 +1,10 @@
-"""Changes to rows of the index, for the kernels that read a log: one change makes one, two or
-three rows, or none.
+"""Rows of the index for changes, for the kernels that read a log: one change makes up to three
+rows.
 
 A kernel that reads a log (a decoder) checks and splits the images of a change, and calls
-`add_change` and `count_change`; what it knows of the open transaction stands in `state`, whose
-first words are those below. Its own words come behind them, from OWN_WORDS on. Transactions begin
-and end by `transaction_kernel`.
+`add_change` and `count_change`; `state` has its state of the open transaction, whose first words
+are those below. Its own words follow them, from OWN_WORDS on. Transactions begin and end by
+`transaction_kernel`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -32,14 +32,14 @@ from headrace.streaming.changes.kernels import key_kernel
 (
     ROWS,  # rows in this segment
     TRANSACTIONS,  # transactions begun in this segment that have a row in it
-    POSITION_HIGH,  # of the open transaction, as its rows have it
+    POSITION_HIGH,  # of the open transaction, for its rows
     POSITION_LOW,
-    ORDINAL,  # messages of the open transaction so far, its BEGIN counted
+    ORDINAL,  # messages of the open transaction so far, including its BEGIN
     TRANSACTION_ID,
     COMMIT_US,  # since 1970-01-01 UTC
-    LAST_COMMIT,  # where the last transaction ended, or NULL
+    LAST_COMMIT,  # end of the last transaction, or NULL
     ORIGIN_POSITION,  # of the commit on the server that it was replicated from
-    TRANSACTION_ROW,  # index of the open transaction in this segment; -1: not there yet
+    TRANSACTION_ROW,  # index of the open transaction in this segment; -1: it has no entry yet
     TRANSACTION_HAS_ROWS,
     TRANSACTION_IMAGE,  # virtual address and bytes of the open transaction's image; 0: none
     TRANSACTION_IMAGE_SIZE,
@@ -52,9 +52,9 @@ from headrace.streaming.changes.kernels import key_kernel
     INDEXED,  # bytes of this segment that are indexed
     ENDS,  # entries of `ends`, see END
     OPEN,  # 1 inside of a transaction
-    COMPLETE_HIGH,  # everything up to this place was received
+    COMPLETE_HIGH,  # end of the received log
     COMPLETE,
-    HEAD_HIGH,  # where the log ended when the database last told
+    HEAD_HIGH,  # end of the log as last reported by the database
     HEAD,
 ) = range(26)
 OWN_WORDS = 26
@@ -68,11 +68,11 @@ END = np.dtype(
         ("commit_us", "<i8"),
     ]
 )
-"""The end of a transaction: how many rows of the segment come before it, its place in the log (see
-`rows.place_of`), and where the last transaction ended then (this one, or NULL) with its time."""
+"""The end of a transaction: the number of rows of the segment before it, its place in the log (see
+`rows.place_of`), and the end of the last transaction then (this one, or NULL) with its time."""
 
-# Why a pass over a segment stopped: nothing whole is left, a table of the index may be full, texts
-# of keys are lacking (see key_kernel.py), or the log is broken. A log's own reasons come behind.
+# Why a pass over a segment stopped: no complete unit is left, a table of the index may be full,
+# texts of keys are missing (see key_kernel.py), or the log is broken. A log's own reasons follow.
 MORE, FULL, KEY, BROKEN, OWN_STATUSES = range(5)
 
 # A relation version: eight int64.
@@ -82,27 +82,28 @@ MORE, FULL, KEY, BROKEN, OWN_STATUSES = range(5)
     TOPIC_HASH,
     KEYS,  # see key_kernel.py
     KEY_COUNT,
-    COMPARED,  # columns that tell whether an update changed anything, see COMPARED_BYTES
+    COMPARED,  # columns that show whether an update changed anything, see COMPARED_BYTES
     COMPARED_COUNT,
     SKIP_UNCHANGED,  # 1: updates of which no compared column changed are dropped
     RELATION_WORDS,
 ) = range(9)
 
-# Options word. SPLITS_KEYS: an update that changes its key is a delete and a create before skipped
-# operations are left out, so that SKIP_UPDATE does not concern it; without, SKIP_UPDATE leaves out
-# every update.
+# Options word. SPLITS_KEYS: an update that changes its key becomes a delete and a create before
+# skipped operations are left out, so that SKIP_UPDATE does not apply to it; otherwise SKIP_UPDATE
+# leaves out every update.
 TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE, SPLITS_KEYS = 1, 2, 4, 8, 16
 
 # Ways to compare two texts of a column.
 EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
 COMPARED_BYTES = 24
-"""A compared column: its number, the way, and how many units or bytes of a beginning count."""
+"""Bytes of a compared column: its number, the way, and the units or bytes of a beginning that
+count."""
 
 CREATE, UPDATE, DELETE = ord("c"), ord("u"), ord("d")
 
 _SKIPS = SKIP_CREATE | SKIP_UPDATE | SKIP_DELETE
 
-# What became of a change.
+# Outcomes of a change.
 ADDED, LEFT_OUT, LACKS_KEY = range(3)
 
 # `part` of a record in its change.
@@ -129,7 +130,7 @@ _T_IMAGE, _T_IMAGE_SIZE = _T["image"], _T["size"]
 
 @part
 def _without_zeros(address, length):
-    """Length of a number's text without zeros at the end of its fraction."""
+    """Return the length of a number's text without zeros at the end of its fraction."""
     has_point = False
     for place in range(length):
         if load8(address + place) == _POINT:
@@ -145,8 +146,8 @@ def _without_zeros(address, length):
 
 @part
 def is_unchanged(compared, count, old, new):
-    """Whether the split cells of both images show the same row in `count` compared columns; an
-    unavailable cell is as it was."""
+    """Return whether the split cells of both images are equal in `count` compared columns; an
+    unavailable cell counts as unchanged."""
     for i in range(count):
         entry = compared + COMPARED_BYTES * i
         column = CELL_BYTES * load64(entry)
@@ -179,7 +180,7 @@ def is_unchanged(compared, count, old, new):
 
 @entry
 def open_transaction(transactions, state):
-    """Enter the open transaction in this segment's table, unless it is there."""
+    """Enter the open transaction in this segment's table, unless it has an entry."""
     if load64(state + 8 * TRANSACTION_ROW) >= 0:
         return
     index = load64(state + 8 * TRANSACTIONS)
@@ -202,7 +203,7 @@ def open_transaction(transactions, state):
 def add_row(
     rows, state, old, new, counterpart, place, part, hash_value, size, relation, operation, flags
 ):
-    """One row of the open transaction, which is in the segment's table."""
+    """Add one row of the open transaction, which is in the segment's table."""
     row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
     store64(row + _OLD, old)
     store64(row + _NEW, new)
@@ -229,7 +230,7 @@ def add_row(
 def add_deletion(
     rows, state, old, counterpart, place, hash_value, size, relation, flags, tombstone
 ):
-    """The row of a delete, and that of its tombstone."""
+    """Add the row of a delete, and that of its tombstone."""
     add_row(
         rows, state, old, 0, counterpart, place, _DELETE_PART, hash_value, size, relation, DELETE,
         flags,
@@ -245,7 +246,7 @@ def add_deletion(
 def add_value(
     rows, state, old, new, counterpart, place, hash_value, size, relation, operation, flags
 ):
-    """The row of a create or an update."""
+    """Add the row of a create or an update."""
     add_row(
         rows, state, old, new, counterpart, place, _VALUE_PART, hash_value, size, relation,
         operation, flags,
@@ -254,9 +255,9 @@ def add_value(
 
 @inlined_part
 def is_skipped(relation, operation, options):
-    """Whether the changes of a relation version (RELATION_WORDS at `relation`) with this
-    operation make no rows: then their images need not be read. What becomes of an update that may
-    change the key, `add_change` says."""
+    """Return whether the changes of a relation version (RELATION_WORDS at `relation`) with this
+    operation make no rows: then their images need not be read. For updates that may change the key,
+    `add_change` decides."""
     return (
         load64(relation + 8 * CAPTURED) == 0
         or (operation == CREATE and (options & SKIP_CREATE))
@@ -283,13 +284,13 @@ def add_change(
     options,
     scratch,
 ):
-    """The rows of one change: a create, an update (the delete and the create of another key when
-    its key changed, each unless its operation is skipped) or a delete, and tombstones.
+    """Add the rows of one change: a create, an update (if its key changed, a delete and a create of
+    the new key, each unless its operation is skipped) or a delete, and tombstones.
 
     `old` and `new` are virtual addresses of images (0: none), which are split into the cells;
-    `is_full`: the old image is a whole row. `size` is the bytes of log behind the change.
-    Returns ADDED; LEFT_OUT: the update changed nothing that is shown, or is skipped; or LACKS_KEY:
-    nothing was added, the texts that `scratch` lacks must be rendered first (see key_kernel.py).
+    `is_full`: the old image is a whole row. `size` is the change's bytes of log. Returns ADDED;
+    LEFT_OUT: the update is skipped, or changed nothing that is shown; or LACKS_KEY: nothing was
+    added, the texts that `scratch` lacks must be rendered first (see key_kernel.py).
     """
     topic = load64(relation + 8 * TOPIC_HASH)
     keys = load64(relation + 8 * KEYS)
@@ -349,7 +350,7 @@ def add_change(
 
 @inlined_part
 def count_change(state, outcome):
-    """A change of the open transaction was read: ADDED, or LEFT_OUT."""
+    """Count a change of the open transaction that was read: ADDED, or LEFT_OUT."""
     if outcome == LEFT_OUT:
         store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
     store64(state + 8 * ORDINAL, load64(state + 8 * ORDINAL) + 1)

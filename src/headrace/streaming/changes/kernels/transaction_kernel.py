@@ -1,7 +1,7 @@
 """Beginnings and ends of transactions, for the kernels that read a log; the words of `state` are
 those of row_kernel.py.
 
-A log without transactions is one whose every event is a transaction of its own.
+In a log without transactions every event is a transaction of its own.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -39,13 +39,13 @@ from headrace.streaming.changes.kernels.row_kernel import (
 
 _END_SIZE = END.itemsize
 _MESSAGE_ROWS = 3
-"""Rows that one message of a log makes at most."""
+"""The most rows for one message of a log."""
 
 
 @inlined_part
 def is_full(state, rows_room, transactions_room, ends_room):
-    """Whether the tables of the index, which have room for so many entries, may lack it for what
-    the next message makes."""
+    """Return whether the tables of the index, which have room for so many entries, may be too small
+    for the rows of the next message."""
     return (
         load64(state + 8 * ROWS) + _MESSAGE_ROWS > rows_room
         or load64(state + 8 * TRANSACTIONS) + 1 > transactions_room
@@ -62,8 +62,8 @@ def _add_border(rows, transactions, state, place, size, relation, operation):
 
 @inlined_part
 def add_begin(rows, transactions, state, place, size):
-    """The record of the open transaction's beginning, where there are such, before any other of its
-    rows. The transaction's next message is its first one."""
+    """Add the BEGIN of the open transaction before its other rows, if transactions have borders.
+    The transaction's next message is its first one."""
     borders = load64(state + 8 * BEGINS)
     if borders:
         _add_border(rows, transactions, state, place, size, borders - 1, BEGIN)
@@ -72,11 +72,10 @@ def add_begin(rows, transactions, state, place, size):
 
 @part
 def begin_transaction(rows, transactions, state, identity, image, image_size, place, size):
-    """A transaction begins at the place in the words POSITION_HIGH and POSITION_LOW, and at the
-    time COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the
-    image (virtual address and bytes) holds what the log says of it as texts (0, 0: nothing). Adds
-    the record of its border, which is at `place` of the log and has `size` bytes, where there are
-    such."""
+    """Begin a transaction at the place in the words POSITION_HIGH and POSITION_LOW, and at the time
+    COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the image
+    (virtual address and bytes) has the log's texts about it (0, 0: none). Adds its BEGIN, which is
+    at `place` of the log and has `size` bytes, if transactions have borders."""
     store64(state + 8 * OPEN, 1)
     store64(state + 8 * TRANSACTION_ID, identity)
     store64(state + 8 * TRANSACTION_IMAGE, image)
@@ -91,8 +90,8 @@ def begin_transaction(rows, transactions, state, identity, image, image_size, pl
 
 @part
 def end_transaction(rows, transactions, ends, state, high, low, place, size):
-    """The open transaction ends at the place `high` and `low` of the log: an entry of `ends`, if it
-    has rows, and the record of its border, as in `begin_transaction`."""
+    """End the open transaction at the place `high` and `low` of the log: add an entry of `ends`, if
+    it has rows, and its END, as in `begin_transaction`."""
     borders = load64(state + 8 * ENDINGS)
     if borders:
         _add_border(rows, transactions, state, place, size, borders - 1, ENDING)
@@ -105,7 +104,7 @@ def end_transaction(rows, transactions, ends, state, high, low, place, size):
 
 @entry
 def add_end(ends, state, high, low):
-    """A range may end here, behind all rows, at the place `high` and `low`."""
+    """Add an end of a range after all rows, at the place `high` and `low`."""
     entry = ends + _END_SIZE * load64(state + 8 * ENDS)
     store64(entry, load64(state + 8 * ROWS))
     store64(entry + 8, high)
@@ -117,7 +116,7 @@ def add_end(ends, state, high, low):
 
 @inlined_part
 def advance(state, high, low):
-    """Everything up to this place was received."""
+    """Note that the log was received up to this place."""
     complete_high = load64(state + 8 * COMPLETE_HIGH)
     if np.uint64(high) > np.uint64(complete_high) or (
         high == complete_high and np.uint64(low) > np.uint64(load64(state + 8 * COMPLETE))
