@@ -1,2 +1,2 @@
-"""Kafka Connect's model in columns: schemas, the row table, images, Records. It knows no
-database."""
+"""Kafka Connect's model in columns: schemas, the row table, images, Records. No database is named
+here."""

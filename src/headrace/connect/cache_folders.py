@@ -1,4 +1,4 @@
-"""The per-user folders for things that are costly to make and safe to lose."""
+"""The per-user folders for files that are costly to make and may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _CACHES, _KERNELS = "headrace-cache-", "headrace-kernels-"
 
 
 def cache_folder(name: str) -> Path:
-    """An existing, private folder `name` below the user's cache folder.
+    """Return an existing, private folder `name` below the user's cache folder.
 
-    `$HEADRACE_CACHE_DIR`, else the system's cache folder (`$XDG_CACHE_HOME/headrace` or
-    `~/.cache/headrace` on Linux); in a cache that users share, a folder with the user's number; a
-    fresh temporary one when none of them can be used. Raises OSError where there is no temporary
-    folder either.
+    The cache folder is `$HEADRACE_CACHE_DIR`, else the system's (`$XDG_CACHE_HOME/headrace` or
+    `~/.cache/headrace` on Linux). In a cache that users share, the folder's name has the user's
+    number. If none of them can be used, it is a new temporary folder. Raises OSError if no
+    temporary folder can be made, either.
     """
     return private_folder(_root() / name, _CACHES)
 
 
 def kernel_folder(digest: str) -> Path:
-    """The folder of compiled kernels whose sources have that `digest`: an existing, private one in
-    `$NUMBA_CACHE_DIR`, else in `kernels` of the user's cache folder, as in `cache_folder`. If it is
-    a fresh one, `$NUMBA_CACHE_DIR` names it from then on, so that the processes that this one
-    starts use it, too. Raises OSError as `cache_folder` does."""
+    """Return the folder of compiled kernels whose sources have that `digest`: an existing, private
+    one in `$NUMBA_CACHE_DIR`, else in `kernels` of the user's cache folder, as in `cache_folder`.
+    If it is a new temporary one, `$NUMBA_CACHE_DIR` is set to it, so that child processes use it,
+    too. Raises OSError as `cache_folder` does."""
     configured = os.environ.get("NUMBA_CACHE_DIR")
     kernels = Path(configured) if configured else _root() / "kernels"
     folder = lasting_folder(kernels / digest, _KERNELS if configured else _CACHES)

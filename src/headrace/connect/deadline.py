@@ -1,4 +1,4 @@
-"""Waiting until a moment, and no longer."""
+"""Waiting until a deadline."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 class Deadline:
-    """The moment that is `seconds` after now, or after the last `restart`. `clock` gives seconds
-    that never go back."""
+    """A deadline `seconds` after now, or after the last `restart`. `clock` returns monotonic
+    seconds."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds
@@ -16,19 +16,19 @@ class Deadline:
         self._moment = clock() + seconds
 
     def remaining(self) -> float:
-        """Seconds until the moment; 0 after it."""
+        """Return the seconds until the deadline; 0 after it."""
         return max(0.0, self._moment - self._clock())
 
     @property
     def is_over(self) -> bool:
-        """Whether the moment has come."""
+        """Whether the deadline has passed."""
         return self._clock() >= self._moment
 
     def restart(self, seconds: float | None = None) -> None:
-        """Wait as long again, or `seconds`, from now on."""
+        """Set the deadline to the same number of seconds, or to `seconds`, from now."""
         self.seconds = self.seconds if seconds is None else seconds
         self._moment = self._clock() + self.seconds
 
     def pause(self, seconds: float) -> None:
-        """Sleep for `seconds`, but not beyond the moment."""
+        """Sleep for `seconds`, but not beyond the deadline."""
         time.sleep(min(seconds, self.remaining()))

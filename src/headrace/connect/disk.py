@@ -1,4 +1,4 @@
-"""Files and folders that must outlive a power failure."""
+"""Files and folders that must survive a power failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def force_to_disk(path: Path) -> None:
-    """Wait until the disk holds a file's content, or a folder's entries. Raises OSError."""
+    """Sync a file's content, or a folder's entries, to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -16,7 +16,7 @@ def force_to_disk(path: Path) -> None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Make a text the content of a file at once: whenever the process or the power ends, the file
+    """Replace the content of a file atomically: whenever the process or the power ends, the file
     has its former content or this one. Raises OSError."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("w") as file:

@@ -1,5 +1,4 @@
-"""The forms of cells, and how they become JSON: the codes that column types and the compiled
-encoders share.
+"""The forms of cells, and their JSON: the codes that column types and the compiled encoders share.
 
 The texts are headrace's own, whatever the database: what writes images brings its values into
 them. A text is UTF-8 and
@@ -22,12 +21,12 @@ from enum import IntEnum
 
 
 class Encoding(IntEnum):
-    """What form a cell has, and what a compiled encoder writes for it.
+    """The form of a cell, and what a compiled encoder writes for it.
 
     A column type chooses a code and an int64 parameter; `headrace.converters.json.kernels` has the
-    kernels of texts and binary values, `headrace.documents.kernels.cells` that of BSON. A kernel
-    that meets a value outside its common case leaves the cell to
-    `headrace.converters.json.values.render_cell`, which is exact for every value.
+    kernels for texts and binary values, `headrace.documents.kernels.cells` that for BSON. A kernel
+    leaves a cell with an uncommon value to `headrace.converters.json.values.render_cell`, which is
+    exact for every value.
     """
 
     RAW = 0
@@ -105,27 +104,30 @@ class Encoding(IntEnum):
     """Binary: a BSON value (its type byte and its bytes) as a JSON string that holds
     Extended JSON: version 1, strict, compact; `before` and `after` by default."""
     EXTENDED_JSON_STRICT = EXTENDED_JSON_LEGACY
-    """The same; `json.serialization.mode=strict` writes it everywhere."""
+    """`json.serialization.mode=strict` writes this form everywhere."""
     EXTENDED_JSON_RELAXED = 49
-    """Likewise version 2, relaxed, compact: keys, and `json.serialization.mode=relaxed`."""
+    """Binary: a BSON value as Extended JSON version 2, relaxed, compact: keys, and
+    `json.serialization.mode=relaxed`."""
     EXTENDED_JSON_RELAXED_SPACED = 50
-    """Likewise version 2, relaxed, with a space after commas: `updatedFields` by default."""
+    """Binary: a BSON value as Extended JSON version 2, relaxed, with a space after commas:
+    `updatedFields` by default."""
     EXTENDED_JSON_CANONICAL = 51
-    """Likewise version 2, canonical, compact: `json.serialization.mode=extended`."""
+    """Binary: a BSON value as Extended JSON version 2, canonical, compact:
+    `json.serialization.mode=extended`."""
     EXTENDED_JSON_MANUAL = 52
-    """Likewise version 1, strict, with spaces around colons and after commas: keys as Debezium's
-    manual shows them (`key.json.format=seed_v1`)."""
+    """Binary: a BSON value as Extended JSON version 1, strict, with spaces around colons and after
+    commas: keys as Debezium's manual shows them (`key.json.format=seed_v1`)."""
     BSON_TEXTS = 53
     """Binary: a BSON array of strings (its type byte and its bytes) as a JSON array of strings;
-    null when it is empty."""
+    null if it is empty."""
     BSON_TRUNCATED_ARRAYS = 54
-    """Binary: a BSON array of documents `{field, newSize}` as a JSON array of `{field, size}`;
-    null when it is empty."""
+    """Binary: a BSON array of documents `{field, newSize}` as a JSON array of `{field, size}`; null
+    if it is empty."""
 
 
 FIRST_DOCUMENT = int(Encoding.EXTENDED_JSON_LEGACY)
-"""The codes from here on are those of cells that hold BSON values."""
+"""The first code of cells that hold BSON values; all larger codes are such, too."""
 
 AS_JSON, AS_TEXT, AS_AVRO = range(3)
-"""How the kernel that writes such cells does it: as JSON values; as the texts of strings, without
-quotes; in Avro's binary encoding (BSON_TEXTS only)."""
+"""The output of the kernel for such cells: JSON values; the texts of strings, without quotes;
+Avro's binary encoding (BSON_TEXTS only)."""

@@ -1,10 +1,10 @@
-"""Row images, the one module that knows their bytes: to read and write them in Python, and the
+"""Row images. Only this module knows their bytes: it reads and writes them in Python, and has the
 kernels that split them.
 
 An image is one row's cells, whatever the database: int16 number of columns (network byte order),
-then per column a kind byte, and for texts and binary cells an int32 length (network byte order)
-and that many bytes. That is pgoutput's TupleData, so that the log of PostgreSQL is read where it
-lies. What the bytes of a text or a binary cell mean, the column's `Encoding` says.
+then per column a kind byte, and for texts and binary cells an int32 length (network byte order) and
+that many bytes. That is pgoutput's TupleData, so PostgreSQL's log is read without a copy. The
+column's `Encoding` says what the bytes of a text or a binary cell mean.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -34,11 +34,11 @@ class CellKind(IntEnum):
 
     TEXT = ord("t")
     NULL = ord("n")
-    UNAVAILABLE = ord("u")  # the log does not carry the value, e.g. one that did not change
+    UNAVAILABLE = ord("u")  # the log does not carry the value, e.g. because it did not change
     BINARY = ord("b")
 
 
-# The kinds by name in kernels, and what a split cell says of a column that the image lacks.
+# The kinds by name in kernels, and the kind of a split cell whose column the image lacks.
 TEXT, NULL = int(CellKind.TEXT), int(CellKind.NULL)
 UNAVAILABLE, BINARY = int(CellKind.UNAVAILABLE), int(CellKind.BINARY)
 NO_CELL = 0
@@ -51,19 +51,19 @@ CELL_BYTES = 24
 """Bytes of a split cell: its kind, and address and length of its value, int64 each."""
 
 ABSENT = b"unavailable"
-"""This object stands for an unavailable cell in Python."""
+"""The object that stands for an unavailable cell in Python."""
 
 
 @part
 def has_value(kind):
-    """Whether a split cell of this kind has an address and a length."""
+    """Return whether a split cell of this kind has an address and a length."""
     return kind != NULL and kind != UNAVAILABLE and kind != NO_CELL
 
 
 @part
 def split(image, cells, columns):
-    """Split the first `columns` columns of a sound image; columns that the image does not have
-    are NO_CELL."""
+    """Split the first `columns` columns of a valid image; columns that the image does not have are
+    NO_CELL."""
     count = load16_be(image)
     if count < columns:
         for column in range(count, columns):
@@ -84,8 +84,8 @@ def split(image, cells, columns):
 
 @part
 def split_checked(image, end, columns, cells):
-    """Split an image of `columns` columns that ends at `end` or before; returns its own end, or
-    -1 when it is broken or has another number of columns."""
+    """Split an image of `columns` columns that ends at `end` or before; return its own end, or -1
+    if it is malformed or has another number of columns."""
     if image + HEAD_BYTES > end or load16_be(image) != columns:
         return -1
     place = image + HEAD_BYTES
@@ -111,8 +111,8 @@ def split_checked(image, end, columns, cells):
 
 @part
 def has_any(image, columns, unavailable, null):
-    """Whether a column of a sound image that `columns` (uint8 each) marks is unavailable or null,
-    as far as these two ask for it."""
+    """Return whether a column of a valid image that `columns` (uint8 each) marks is unavailable, if
+    `unavailable` is set, or null, if `null` is set."""
     place = image + HEAD_BYTES
     for column in range(load16_be(image)):
         kind = load8(place)
@@ -135,29 +135,29 @@ def store32_be(address, value):
 
 @part
 def put_head(out, columns):
-    """The head of an image; returns where its first cell begins."""
+    """Write the head of an image; return the address of its first cell."""
     store16(out, (columns & 0xFF) << 8 | columns >> 8)
     return out + HEAD_BYTES
 
 
 @part
 def put_null(out):
-    """A null cell; returns its end."""
+    """Write a null cell; return its end."""
     store8(out, NULL)
     return out + 1
 
 
 @part
 def put_text_head(out, length):
-    """The head of a text of `length` bytes; returns where the text begins."""
+    """Write the head of a text of `length` bytes; return the address of the text."""
     store8(out, TEXT)
     store32_be(out + 1, length)
     return out + CELL_HEAD_BYTES
 
 
 def cells(image: Buffer | bytes, *, unavailable: bytes | None = None) -> list[bytes | None]:
-    """The cells' bytes; null ones are None, unavailable ones are `unavailable`. The image is known
-    to be sound; what lies after it does not matter."""
+    """Return the cells' bytes; null ones are None, unavailable ones are `unavailable`. The image
+    must be valid; bytes after it are ignored."""
     (count,) = struct.unpack_from("!H", image, 0)
     values: list[bytes | None] = []
     place = HEAD_BYTES
@@ -175,7 +175,7 @@ def cells(image: Buffer | bytes, *, unavailable: bytes | None = None) -> list[by
 
 
 def is_whole(image: Buffer | bytes) -> bool:
-    """Whether no cell is unavailable."""
+    """Return whether no cell is unavailable."""
     (count,) = struct.unpack_from("!H", image, 0)
     place = HEAD_BYTES
     for _ in range(count):
@@ -190,7 +190,8 @@ def is_whole(image: Buffer | bytes) -> bool:
 
 
 def image_of(cells: Sequence[tuple[int, bytes]]) -> bytes:
-    """The image of a row with these cells: a kind each, and the bytes of texts and binary ones."""
+    """Return the image of a row with these cells: a kind each, and the bytes of texts and binary
+    ones."""
     out = [struct.pack("!H", len(cells))]
     for kind, raw in cells:
         has_bytes = kind in (TEXT, BINARY)
@@ -199,7 +200,7 @@ def image_of(cells: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def make_image(values: Sequence[str | bytes | None]) -> bytes:
-    """The image of a row with these texts and nulls; ABSENT, that object, is unavailable."""
+    """Return the image of a row with these texts and nulls; the object ABSENT is unavailable."""
     out = [struct.pack("!H", len(values))]
     for value in values:
         if value is None:

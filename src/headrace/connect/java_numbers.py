@@ -1,5 +1,5 @@
-"""Numbers as Java has them: floating-point texts of the shortest digits (Java 19), and the integers
-and bytes of exact decimals, whose number of digits the time grows little faster than."""
+"""Numbers as in Java: floating-point texts with the fewest digits (Java 19), and the integers and
+bytes of exact decimals, in time that grows little faster than the number of digits."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from functools import lru_cache
 import numpy as np
 
 _SHORT_DIGITS, _SHORT_BITS = 1_000, 4_000
-"""Of numbers that Python converts in quadratic time."""
+"""Digits and bits of the largest numbers that Python converts directly, in quadratic time."""
 _EXACT = Context(prec=2 * _SHORT_BITS, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def java_double(value: float) -> str:
-    """Java's Double.toString (19 and later): `1.0E10`, `0.1`, `-0.0`, `NaN`, `Infinity`."""
+    """Return Java's Double.toString (19 and later): `1.0E10`, `0.1`, `-0.0`, `NaN`, `Infinity`."""
     if not math.isfinite(value) or value == 0.0:
         return _special(value)
     return _notation(repr(value), value, float)
 
 
 def java_float(value: float) -> str:
-    """Java's Float.toString (19 and later) of `value` rounded to 32 bits."""
+    """Return Java's Float.toString (19 and later) of `value` rounded to 32 bits."""
     with np.errstate(over="ignore"):
         single = np.float32(value)
     exact = float(single)
@@ -40,9 +40,9 @@ _DOUBLE = re.compile(
 
 
 def parse_double(text: str) -> float:
-    """The number of a text, as Java's Double.parseDouble takes it; hexadecimal ones are left out.
+    """Return the number of a text, like Java's Double.parseDouble, without hexadecimal numbers.
 
-    Raises ValueError for other texts, such as `1_000`, which Python takes.
+    Raises ValueError for other texts, such as `1_000`, which Python accepts.
     """
     bare = text.strip("".join(map(chr, range(33))))
     if bare[-1:] in ("f", "F", "d", "D"):
@@ -60,10 +60,10 @@ def _special(value: float) -> str:
 
 
 def _notation(shortest: str, value: float, parse: Callable[[str], float]) -> str:
-    """Lay out the digits of `shortest` as Java does.
+    """Return the digits of `shortest` in Java's notation.
 
-    Java takes at least two digits: where one digit would identify the number, it writes the two
-    that are nearest (4.9E-324, not 5.0E-324).
+    Java writes at least two digits: where one digit would identify the number, it writes the two
+    nearest digits (4.9E-324, not 5.0E-324).
     """
     if len(Decimal(shortest).normalize().as_tuple().digits) == 1:
         candidate = f"{Decimal(value):.1e}"
@@ -73,7 +73,8 @@ def _notation(shortest: str, value: float, parse: Callable[[str], float]) -> str
 
 
 def java_notation(shown: str) -> str:
-    """A finite number other than zero, in digits that Java would choose, laid out as Java does."""
+    """Return a finite number other than zero, whose digits Java would choose, in Java's
+    notation."""
     sign, digits, exponent = Decimal(shown).normalize().as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))
@@ -87,8 +88,8 @@ def java_notation(shown: str) -> str:
 
 
 def unscaled(value: Decimal) -> int:
-    """The integer value · 10^scale of a finite decimal, of any number of digits."""
-    # Its text has all digits, and those only: ten times as fast as its tuple.
+    """Return the integer value · 10^scale of a finite decimal, of any number of digits."""
+    # The decimal's text has exactly its digits, and is ten times as fast as its tuple.
     shown = str(value)
     if len(shown) <= _SHORT_DIGITS:
         return int(shown.partition("E")[0].replace(".", ""))
@@ -100,7 +101,7 @@ def unscaled(value: Decimal) -> int:
 
 
 def _integer(digits: str) -> int:
-    """The number that digits are. Python refuses to parse more than 4,300 at once."""
+    """Return the number of digits in text. Python refuses to parse more than 4,300 at once."""
     if len(digits) <= _SHORT_DIGITS:
         return int(digits)
     low = len(digits) // 2
@@ -109,14 +110,14 @@ def _integer(digits: str) -> int:
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """The decimal unscaled · 10^-scale, with all its digits."""
+    """Return the decimal unscaled · 10^-scale, with all its digits."""
     if unscaled.bit_length() <= _SHORT_BITS:
         return Decimal(unscaled).scaleb(-scale, _EXACT)
     return Decimal((int(unscaled < 0), _whole(abs(unscaled)).as_tuple().digits, -scale))
 
 
 def _whole(number: int) -> Decimal:
-    """A natural number as a decimal with all its digits."""
+    """Return a natural number as a decimal with all its digits."""
     if number.bit_length() <= _SHORT_BITS:
         return Decimal(number)
     with localcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)):
@@ -144,24 +145,25 @@ def _power_of_two(exponent: int, powers: dict[int, Decimal]) -> Decimal:
 
 
 def big_endian(number: int) -> bytes:
-    """Two's complement in the fewest bytes, as Java's BigInteger.toByteArray gives it."""
+    """Return the two's complement in the fewest bytes, like Java's BigInteger.toByteArray."""
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return number.to_bytes(size, "big", signed=True)
 
 
 def unscaled_bytes(value: Decimal) -> bytes:
-    """The unscaled integer of a finite decimal, as `big_endian` gives it."""
+    """Return the unscaled integer of a finite decimal in the form of `big_endian`."""
     return big_endian(unscaled(value))
 
 
 @lru_cache(maxsize=1_000)
 def _quantum(scale: int) -> Decimal:
-    """A decimal with so many fraction digits."""
+    """Return a decimal with so many fraction digits."""
     return Decimal((0, (1,), -scale))
 
 
 def at_scale(value: Decimal, scale: int) -> Decimal | None:
-    """The same finite number with exactly `scale` fraction digits, or None if digits would go."""
+    """Return the same finite number with exactly `scale` fraction digits, or None if that would
+    drop digits."""
     if value.same_quantum(_quantum(scale)):
         return value
     sign, digits, exponent = value.as_tuple()

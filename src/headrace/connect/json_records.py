@@ -1,7 +1,7 @@
-"""Records in Kafka Connect's JSON form, read into Records and written from them.
+"""Records in Kafka Connect's JSON form, parsed into Records and written from them.
 
 A record is an object with `topic`, `partition`, `timestamp`, `key`, `value` and `headers`. A key or
-value is `{"schema": …, "payload": …}`, null when there is neither; a header has a `name` as well.
+value is `{"schema": …, "payload": …}`, or null if it has neither; a header has a `name` as well.
 Each record becomes a row with one image: a cell for every leaf of its key, value and headers.
 """
 
@@ -37,11 +37,11 @@ _TIMESTAMP = Schema(Type.INT64, optional=True)
 def read_records(
     entries: Sequence[JsonRecord], failed: Callable[[int, HeadraceError], None] | None = None
 ) -> list[Records]:
-    """The records of `entries`, grouped by topic and schemas; `place` is the index.
+    """Return the records of `entries`, grouped by topic and schemas; `place` is the index.
 
     Raises HeadraceError("connect.record_not_understood"), and the errors of `load_schema` and
-    `load_value`. With `failed`, calls it with the record's index and the error instead, and leaves
-    the record out.
+    `load_value`. If `failed` is not None, calls it with the record's index and the error instead,
+    and leaves the record out.
     """
     groups: dict[tuple[object, ...], _Group] = {}
     images: list[bytes] = []
@@ -66,9 +66,10 @@ def read_records(
 def _read(
     groups: dict[tuple[object, ...], _Group], entry: JsonRecord
 ) -> tuple[_Group, bytes, int | None]:
-    """The group of a record, its image and its partition. The record is not in the group yet.
+    """Return the group of a record, its image and its partition. The record is not in the group
+    yet.
 
-    Raises HeadraceError for whatever is wrong with the record.
+    Raises HeadraceError for any defect of the record.
     """
     try:
         partition = _integer(entry, "partition", 32)
@@ -79,12 +80,12 @@ def _read(
         return group, group.image(entry), partition
     except HeadraceError:
         raise
-    except Exception as error:  # noqa: BLE001 - whoever writes a record may write anything
+    except Exception as error:  # noqa: BLE001 - a record may contain anything
         raise _wrong(_defect(error)) from None
 
 
 def _defect(error: Exception) -> str:
-    """What is wrong with a record that cannot be read or written."""
+    """Return a description of the defect of a record that cannot be read or written."""
     match error:
         case RecursionError():
             return "a record is nested too deep"
@@ -117,7 +118,7 @@ def _wrong(what: str) -> HeadraceError:
 
 
 def _part(entry: JsonRecord, name: str) -> Mapping[str, object] | None:
-    """The key or value of a record."""
+    """Return the key or value of a record."""
     part = entry.get(name)
     if part is None:
         return None
@@ -148,9 +149,9 @@ def _integer(entry: JsonRecord, name: str, bits: int) -> int | None:
 
 
 def _form_of(entry: JsonRecord) -> tuple[object, ...]:
-    """What records of one Records have in common.
+    """Return the properties that the records of one Records share.
 
-    Raises UnicodeEncodeError for a name, a topic or a text of a schema that UTF-8 does not have.
+    Raises UnicodeEncodeError for a name, a topic or a text of a schema that is not valid in UTF-8.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("topic"), str):
         raise _wrong("a record has no topic")
@@ -216,11 +217,11 @@ class _Group:
 def write_records(
     pieces: Sequence[Records], failed: Callable[[int, HeadraceError], None] | None = None
 ) -> dict[int, dict[str, object]]:
-    """The records in JSON, by their places.
+    """Return the records in JSON, by their places.
 
     Raises the errors of the cells' decoders, and HeadraceError("connect.record_not_understood") for
-    a record that JSON cannot express. With `failed`, calls it with the record's place and the error
-    instead, and leaves the record out.
+    a record that JSON cannot express. If `failed` is not None, calls it with the record's place and
+    the error instead, and leaves the record out.
     """
     written: dict[int, dict[str, object]] = {}
     for records in pieces:
@@ -243,7 +244,7 @@ def _by_place(records: Records) -> dict[int, dict[str, object]]:
 def _tolerantly(
     records: Records, failed: Callable[[int, HeadraceError], None]
 ) -> dict[int, dict[str, object]]:
-    """Halves the records until those that have no JSON form are alone."""
+    """Write the records, dividing them in halves until each defective record is alone."""
     try:
         return _by_place(records)
     except HeadraceError as error:
@@ -293,7 +294,7 @@ def _written(records: Records) -> list[dict[str, object]]:
 def _parts(
     records: Records, node: Node | None, *, null_has_schema: bool, is_header: bool = False
 ) -> list[dict[str, object] | None]:
-    """The key, value or header of each record."""
+    """Return the key, value or header of each record."""
     if node is None:
         return [None] * len(records)
     described = json.loads(node.schema.json)

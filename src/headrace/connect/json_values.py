@@ -1,8 +1,8 @@
 """Connect's schemas and values in the JSON of Kafka Connect's JsonConverter, read and written as
-Python's `json` objects.
+objects of Python's `json`.
 
-Values follow the converter with the format BASE64 of decimals: bytes and decimals are base64, maps
-are objects where their keys are texts that are never null and else lists of pairs.
+Values follow the converter with the decimal format BASE64: bytes and decimals are base64, maps are
+objects if their keys are texts that are never null, and lists of pairs otherwise.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
 
 MOST_CELLS = 1_000_000
-"""Values of a record, unless `headrace.record.max.cells` says another number."""
+"""The most values of a record, unless `headrace.record.max.cells` is set."""
 _MOST_DIGITS, MOST_BYTES = 150_000, 62_500
-"""Of a decimal: those of databases have at most 147,455 digits."""
+"""The most digits and bytes of a decimal; those of databases have at most 147,455 digits."""
 _MOST_ADDED = 1_000
-"""Digits of one decimal that its text leaves to an exponent or to the scale of its schema."""
+"""The most digits that a decimal gets from an exponent or its schema's scale, beyond its text."""
 _DIGITS_PER_BYTE = 10
 
 
 class Allowance:
-    """What the values of one part of a record may come to: `cells` of them, and as many digits as
-    its `size` in bytes allows."""
+    """The limit for the values of one part of a record: `cells` of them, and as many digits as its
+    `size` in bytes allows."""
 
     def __init__(self, cells: int, size: int) -> None:
         self.most_cells = self._cells = cells
@@ -59,8 +59,8 @@ class Allowance:
             raise too_many_cells(self.most_cells)
 
     def take_value(self, schema: Schema, value: object) -> None:
-        """Count the values in a value of a schema: those of a struct, whatever it lacks of them.
-        Raises HeadraceError as `take`."""
+        """Count the values in a value of a schema; a struct counts all its fields, also missing
+        ones. Raises HeadraceError as `take`."""
         if isinstance(value, Mapping) and schema.type is Type.STRUCT:
             self.take(len(schema.fields))
             parts = {n: each for n, each in value.items() if isinstance(each, list | Mapping)}
@@ -73,7 +73,7 @@ class Allowance:
                 self.take_value(schema.values, each)
 
     def add_digits(self, count: int, times: int = 1) -> None:
-        """Count digits that the text does not have, of each of `times` numbers. Raises
+        """Count digits that the text does not have, for each of `times` numbers. Raises
         ValueError."""
         self._digits -= count * times
         if count > _MOST_ADDED or self._digits < 0:
@@ -81,7 +81,7 @@ class Allowance:
 
 
 def too_many_cells(most: int) -> HeadraceError:
-    """The error of a record that is small, and has too many values once it is read."""
+    """Return the error of a record that is small, but has too many values once it is parsed."""
     return HeadraceError(
         "connect.too_many_cells",
         f"a record has more than {most:,} values",
@@ -90,11 +90,11 @@ def too_many_cells(most: int) -> HeadraceError:
 
 
 _DEEPEST_SCHEMA = 100
-"""Schemas within schemas; what walks through one calls itself for each."""
+"""The deepest nesting of schemas; recursive functions walk them."""
 
 
 def load_schema(described: object, depth: int = 0) -> Schema:
-    """A schema from its JSON object, which `depth` others hold; null is SCHEMALESS.
+    """Read a schema from its JSON object, inside of `depth` others; null is SCHEMALESS.
 
     Raises HeadraceError("connect.schema_not_understood").
     """
@@ -138,8 +138,8 @@ def load_schema(described: object, depth: int = 0) -> Schema:
 
 
 def check_decimal(schema: Schema) -> None:
-    """Raises HeadraceError("connect.schema_not_understood") for a Decimal whose scale or precision
-    is not a whole number of a sensible size."""
+    """Check a schema. Raises HeadraceError("connect.schema_not_understood") for a Decimal whose
+    scale or precision is not a whole number within the limits."""
     if (schema.name or "").lower() != DECIMAL.lower():
         return
     precision = dict(schema.parameters).get("connect.decimal.precision", "0")
@@ -183,11 +183,11 @@ def _whole_text(text: str) -> str:
 
 
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair. JSON can write it by an escape; UTF-8 cannot."""
+"""Half of a surrogate pair. JSON can contain it as an escape; UTF-8 cannot."""
 
 
 def _holds_half_character(value: object) -> bool:
-    """Whether a text in a value of JSON holds half of a surrogate pair."""
+    """Return whether a text in a value of JSON contains half of a surrogate pair."""
     if isinstance(value, str):
         return not value.isascii() and HALF_CHARACTER.search(value) is not None
     if isinstance(value, Mapping):
@@ -221,11 +221,11 @@ def _not_a_schema(problem: str) -> HeadraceError:
 
 
 def load_value(schema: Schema, payload: object, allowance: Allowance | None = None) -> object:
-    """The Connect value of a payload; null stays null, whatever the schema's default. A decimal has
-    the scale of its schema.
+    """Return the Connect value of a payload; null stays null, whatever the schema's default. A
+    decimal has the scale of its schema.
 
-    Raises HeadraceError("connect.value_not_understood") when it is not of the schema's type, and
-    ("connect.too_many_cells") where there is more of it than the `allowance`; None: MOST_CELLS.
+    Raises HeadraceError("connect.value_not_understood") if it is not of the schema's type, and
+    ("connect.too_many_cells") if it exceeds the `allowance`; None: MOST_CELLS.
     """
     if payload is None:
         return None
@@ -293,7 +293,7 @@ def _struct_of(schema: Schema) -> Callable[[Sequence[object]], object]:
 
 
 def _loading(allowance: Allowance) -> ManyValues[object]:
-    """`load_value` of many payloads."""
+    """Return the `load_value` of many payloads."""
     return ManyValues(
         one=lambda schema, payload: load_value(schema, payload, allowance),
         array=lambda _schema, items: items,
@@ -307,7 +307,8 @@ def _loading(allowance: Allowance) -> ManyValues[object]:
 def _loaded_leaves(
     allowance: Allowance, schema: Schema, kind: type, payloads: Sequence[object]
 ) -> list[object] | None:
-    """The values of payloads of one type that are what their schema says; None: one by one."""
+    """Return the values of payloads of one type that match their schema; None: to be read one by
+    one."""
     match schema.type:
         case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if kind is int:
             least, most = -(1 << BITS[schema.type] - 1), (1 << BITS[schema.type] - 1) - 1
@@ -332,7 +333,7 @@ def _loaded_leaves(
 
 
 def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
-    """Decimals of base64; None where one of the texts is something else."""
+    """Return decimals of base64 texts; None if a text is not base64."""
     try:
         raw = {text: base64.b64decode(text, validate=True) for text in set(texts)}
     except ValueError:
@@ -347,8 +348,8 @@ def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
 
 
 def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: int = 1) -> Decimal:
-    """A number, which the record holds so many `times`, with so many digits after its point.
-    Raises ValueError where digits would go, and for more of them than are allowed."""
+    """Return a number, which occurs `times` in the record, with `scale` digits after its point.
+    Raises ValueError if that would drop digits, or if too many digits are added."""
     exact = number if isinstance(number, Decimal) else Decimal(str(number))
     _, digits, exponent = exact.as_tuple()
     if not isinstance(exponent, int):
@@ -363,7 +364,7 @@ def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: in
 
 
 def dump_value(schema: Schema, value: object) -> object:
-    """The payload of a Connect value; what `load_value` reads back."""
+    """Return the payload of a Connect value, which `load_value` reads back."""
     if value is None:
         return None
     match schema.type:
@@ -371,7 +372,7 @@ def dump_value(schema: Schema, value: object) -> object:
             number = float(value)  # type: ignore[arg-type]
             if not math.isfinite(number):
                 return java_double(number)
-            # The shortest digits that identify it.
+            # The fewest digits that identify the number.
             return float(java_float(number)) if schema.type is Type.FLOAT32 else number
         case Type.BYTES if schema.name == DECIMAL:
             assert isinstance(value, Decimal)
@@ -389,7 +390,7 @@ def dump_value(schema: Schema, value: object) -> object:
 
 
 def _dumped_leaves(schema: Schema, kind: type, values: Sequence[object]) -> list[object] | None:
-    """The payloads of values of one type; None: one by one."""
+    """Return the payloads of values of one type; None: to be made one by one."""
     match schema.type:
         case Type.FLOAT64 if kind is float and all(map(math.isfinite, values)):  # type: ignore[arg-type]
             return list(values)
@@ -410,7 +411,7 @@ def _dumped_leaves(schema: Schema, kind: type, values: Sequence[object]) -> list
 
 
 def _dumped_map(schema: Schema, pairs: Sequence[tuple[object, object]]) -> object:
-    """The payload of a map: an object where its keys are texts."""
+    """Return the payload of a map: an object if its keys are texts."""
     assert schema.keys is not None
     if schema.keys.type is Type.STRING and not schema.keys.optional:
         return {str(key): item for key, item in pairs}
@@ -441,8 +442,8 @@ _ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {
 
 
 def quote(text: str) -> str:
-    """A JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper case,
-    characters beyond the basic plane as two escapes, everything else as it is."""
+    """Return a JSON string as Jackson writes it: short escapes, other controls as \\u00XX in upper
+    case, characters beyond the basic plane as two escapes, all others unchanged."""
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
@@ -455,7 +456,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def quoted_unless_number(text: str) -> str:
-    """Java's text of a floating-point number, as JSON."""
+    """Return Java's text of a floating-point number as JSON."""
     # JSON has no NaN and no infinities; Jackson quotes them.
     return f'"{text}"' if text[-1] in "Ny" else text
 
@@ -464,15 +465,15 @@ _CONTROL = re.compile(r'[\x00-\x1f"\\]')
 
 
 def document_text(value: object) -> str:
-    """A JSON document as Debezium writes it to a text: as `json_text`, but for characters beyond
-    the basic plane, which Jackson escapes in bytes and leaves as they are in texts."""
+    """Return a JSON document as Debezium writes it to a text: as `json_text`, except for characters
+    beyond the basic plane, which Jackson escapes in bytes and does not escape in texts."""
     return json_text(value, lambda text: '"' + _CONTROL.sub(_escape, text) + '"')
 
 
 def json_text(value: object, quoted: Callable[[str], str] = quote) -> str:
-    """A value without a schema, as Jackson writes it; `quoted` writes its texts.
+    """Return a value without a schema as JSON, as Jackson writes it; `quoted` writes its texts.
 
-    Raises TypeError for what is not JSON.
+    Raises TypeError for values that JSON does not have.
     """
     match value:
         case None:

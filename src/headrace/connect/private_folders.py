@@ -1,4 +1,5 @@
-"""Folders from which code is loaded, and through which processes talk: nobody else writes there."""
+"""Folders for code that is loaded, and for communication of processes: only their owner can write
+to them."""
 
 from __future__ import annotations
 
@@ -10,19 +11,19 @@ from pathlib import Path
 
 
 def private_folder(folder: Path, prefix: str) -> Path:
-    """What `lasting_folder` gives, else a fresh temporary folder whose name begins with `prefix`.
-    Raises OSError where no temporary folder can be made."""
+    """Return the `lasting_folder`, or a new temporary folder whose name begins with `prefix`.
+    Raises OSError if no temporary folder can be made."""
     return lasting_folder(folder, prefix) or Path(tempfile.mkdtemp(prefix=prefix))
 
 
 def lasting_folder(folder: Path, prefix: str) -> Path | None:
-    """A private folder that other processes of this user find, too: `folder`, or one beside it with
-    the number of this user, or one of that name in a temporary folder of this user, whose name
-    begins with `prefix`. None if none of them is private."""
+    """Return a private folder that other processes of this user find, too: `folder`, or one beside
+    it with the number of this user, or one of that name in a temporary folder of this user, whose
+    name begins with `prefix`. None if none of them is private."""
     for place in (folder, folder.with_name(f"{folder.name}-{os.geteuid()}")):
         if make_private(place):
             return place
-    with suppress(OSError):  # there may be no temporary folder
+    with suppress(OSError):  # a temporary folder may be missing
         temporary = Path(tempfile.gettempdir()) / f"{prefix}{os.geteuid()}"
         if make_private(temporary) and make_private(temporary / folder.name):
             return temporary / folder.name
@@ -30,13 +31,13 @@ def lasting_folder(folder: Path, prefix: str) -> Path | None:
 
 
 def make_private(folder: Path) -> bool:
-    """Whether `folder` is there, is this user's own, and can be used. It is made with the folders
-    that lead to it, and closed to everybody else, as are those that are made."""
+    """Create `folder` and missing parents, closed to other users; return whether it belongs to this
+    user and can be used. An existing folder is closed to other users, too."""
     try:
         for place in (*reversed(folder.parents), folder):
             if not place.exists():
                 place.mkdir(mode=0o700, exist_ok=True)
-        # Who may replace the link chooses the folder.
+        # lstat, because the owner of a link chooses its folder.
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return False

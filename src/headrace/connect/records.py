@@ -1,7 +1,7 @@
 """Records: the records of a slice with one topic, key schema and value schema, as lazy columns.
 
-A value is a tree of nodes. A leaf names where its data is (a cell of a row's image, a field of
-the row table, a constant) and holds none, so a transform that unwraps, renames, routes or adds
+A value is a tree of nodes. A leaf names where its data is (a cell of a row's image, a field of the
+row table, a constant) and contains none, so a transform that unwraps, renames, routes or adds
 rearranges the tree and touches no data. Converters compile the tree and run it over the rows.
 """
 
@@ -20,9 +20,9 @@ from headrace.connect.schema import Field, Schema, Type
 
 @dataclass(frozen=True)
 class ColumnOrigin:
-    """A column. `id` tells it from others of its table, also from one that had its name before
-    (empty: it is not known). `filler` is the Connect value of rows that are older than it, and
-    `is_known` says whether that is known."""
+    """A column. `id` distinguishes it from others of its table, also from a former one with its
+    name (empty: unknown). `filler` is the Connect value of rows that are older than the column, and
+    `is_known` says whether that value is known."""
 
     id: str = ""
     filler: object = None
@@ -31,10 +31,10 @@ class ColumnOrigin:
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """A table: its name in the database, an `id` that tells it from one that had its name before
-    (empty: it is not known), its columns by name, those of its key that the database's log does not
-    have of rows that are deleted, and what else is left out before headrace reads it, in words
-    (empty: nothing that is known)."""
+    """A table: its name in the database, an `id` that distinguishes it from a former one with its
+    name (empty: unknown), its columns by name, its key columns that the database's log does not
+    have for deleted rows, and a description of what is left out before headrace reads it (empty:
+    nothing that is known)."""
 
     name: str
     id: str = ""
@@ -44,24 +44,24 @@ class TableOrigin:
 
 
 class Image(IntEnum):
-    """Which image a cell is read from."""
+    """The image that a cell is read from."""
 
     OLD = 0
     NEW = 1
-    COUNTERPART = 2  # of the other half of a key change
+    COUNTERPART = 2  # the image of the other half of a key change
     EXTRA = 3  # the row's source fields that are texts
-    TRANSACTION = 4  # its transaction's source fields that are texts
-    KEY = 5  # the new image where there is one, else the old one
+    TRANSACTION = 4  # the source fields of its transaction that are texts
+    KEY = 5  # the new image if the row has one, else the old one
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A column of an image: null, unavailable, or a value in the form that `encoding` names; null
-    in rows that lack the image.
+    """A column of an image: null, unavailable, or a value in the form of `encoding`; null in rows
+    that lack the image.
 
-    `null` is the value for a null on the wire (the made-up value of a NOT NULL column, else
-    None), `unavailable` the value a converter shows for one the log does not carry. `decode` turns
-    the cell's bytes into a Connect value, where a compiled encoder gives up.
+    `null` is the value for a null in the log (the replacement for a null of a NOT NULL column, else
+    None), `unavailable` the value a converter shows for one that the log does not carry. `decode`
+    turns the cell's bytes into a Connect value, if a compiled encoder gives up.
     """
 
     schema: Schema
@@ -75,16 +75,16 @@ class Cell:
 
 
 class ColumnIdentity:
-    """Names a column of made values: what `Column` nodes and `Records.columns` share. It is one
-    object as long as its shape lives, so a tree stays the same from slice to slice."""
+    """The identity of a column of made values, shared by `Column` nodes and `Records.columns`. It
+    is one object as long as its shape lives, so a tree stays the same from slice to slice."""
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
     """Values that a transform made: the cell of the row in `Records.columns[identity]`.
 
-    The cell has a form that `encoding` and `parameter` name, as one of an image has; `decode`
-    turns its bytes into a Connect value. `null` is the value for a null.
+    The cell has the form of `encoding` and `parameter`, like a cell of an image; `decode` turns its
+    bytes into a Connect value. `null` is the value for a null.
     """
 
     schema: Schema
@@ -97,8 +97,8 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowField:
-    """An integer field of the row table; `character` prints it as a one-letter string,
-    or null where it is 0."""
+    """An integer field of the row table; `character`: as a one-letter string, or null if it is
+    0."""
 
     schema: Schema
     name: str
@@ -107,7 +107,7 @@ class RowField:
 
 @dataclass(frozen=True, eq=False)
 class TransactionField:
-    """An integer field of the row's transaction; NULL reads as null."""
+    """An integer field of the row's transaction; NULL is null."""
 
     schema: Schema
     name: str
@@ -123,8 +123,8 @@ class OrderField:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A text by the value of a byte of the row; None is null, and `otherwise` is for values that
-    `texts` does not have."""
+    """A text chosen by the value of a byte of the row; None is null, and `otherwise` is the text
+    for values that `texts` does not have."""
 
     schema: Schema
     name: str
@@ -134,7 +134,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class ProcessingTime:
-    """When the batch is converted; `unit` is ms, us or ns."""
+    """The time at which the batch is converted; `unit` is ms, us or ns."""
 
     schema: Schema
     unit: str
@@ -142,8 +142,8 @@ class ProcessingTime:
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """Milliseconds since 1970 as a text, `2026-01-02T03:04:05.678Z`; null where the node is, and
-    before 1970."""
+    """Milliseconds since 1970 as a text, `2026-01-02T03:04:05.678Z`; null where the node is null,
+    and before 1970."""
 
     schema: Schema
     node: RowField | TransactionField
@@ -151,7 +151,7 @@ class Instant:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """The same value in every row."""
+    """A constant value for every row."""
 
     schema: Schema
     value: object
@@ -160,7 +160,7 @@ class Constant:
 @dataclass(frozen=True, eq=False)
 class Part:
     """A part of a Concat: an integer, a text, or bytes in base64, between two constant texts. A
-    decimal is not a part.
+    decimal cannot be a part.
 
     Where the node is null, `null` replaces all three; None: the whole Concat is null.
     """
@@ -191,10 +191,10 @@ class Concat:
 
 @dataclass(frozen=True, eq=False)
 class Struct:
-    """A struct of nodes; null in rows that lack `image`, and where `presence` is null (None: not
-    for this reason).
+    """A struct of nodes; null in rows that lack `image`, and where `presence` is null (None:
+    without this condition).
 
-    `unshown` are by name what the struct knows and does not show, for transforms that ask for it.
+    `unshown` are nodes by name that the struct does not show, for transforms that need them.
     """
 
     schema: Schema
@@ -206,8 +206,8 @@ class Struct:
 
 @dataclass(frozen=True, eq=False)
 class Guarded:
-    """A node that was lifted out of a struct: null where that struct is null, whatever the node is
-    by itself. `image` and `presence` are the struct's."""
+    """A node that was moved out of a struct: null where that struct is null, whatever the node's
+    own value. `image` and `presence` are the struct's."""
 
     node: Node
     image: Image | None = None
@@ -236,7 +236,7 @@ Node = (
 
 
 def struct_of(name: str | None, members: dict[str, Node], **schema: object) -> Struct:
-    """A struct node whose schema has the members' schemas as fields, in order."""
+    """Return a struct node whose schema has the members' schemas as fields, in order."""
     described = Schema(
         **{  # type: ignore[arg-type]
             "type": Type.STRUCT,
@@ -249,7 +249,7 @@ def struct_of(name: str | None, members: dict[str, Node], **schema: object) -> S
 
 
 class On(Enum):
-    """Which records a header is on."""
+    """The records that have a header."""
 
     EVERY = "every"
     DELETE = "delete"  # the delete of a key change, and its tombstone
@@ -267,13 +267,13 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What all records of one relation version have in common; made once, shared by slices.
+    """The common properties of all records of one relation version; made once, shared by slices.
 
-    `key` and `value` are any nodes; None: these records have none, and no schema of it. A record
-    whose `key` or `value` node is null has none either (a tombstone, with and without schemas)
-    unless `null_has_schema`: then it is null with the node's schema. `timestamp` is the record's
-    own time, an int64 of milliseconds since 1970-01-01 UTC; most records of a connector have none.
-    `origin` says more of the table that they are of; None: nothing is known.
+    `key` and `value` are any nodes; None: these records have no key or value, and no schema of it.
+    A record whose `key` or `value` node is null has none either (a tombstone, with and without
+    schemas) unless `null_has_schema`: then it is null with the node's schema. `timestamp` is the
+    record's own time, an int64 of milliseconds since 1970-01-01 UTC; most records of a connector
+    have none. `origin` describes the table of the records; None: unknown.
     """
 
     topic: str
@@ -289,9 +289,9 @@ class Shape:
 class Cells:
     """The cells of a column that a transform made.
 
-    `table` is int64, contiguous, one row of (kind, address, length) per row of the row table:
-    the kinds of `headrace.connect.images`, and NO_CELL in rows that the column says nothing of.
-    `memory` is what the addresses point into, with PADDING readable bytes after each value.
+    `table` is int64, contiguous, one row of (kind, address, length) per row of the row table: the
+    kinds of `headrace.connect.images`, and NO_CELL in rows without a cell of the column. `memory`
+    owns what the addresses point into, with PADDING readable bytes after each value.
     """
 
     table: np.ndarray
@@ -299,7 +299,7 @@ class Cells:
 
 
 NO_PARTITION = -1
-"""In `Records.partition`: the sink chooses."""
+"""The entry of `Records.partition` that leaves the choice to the sink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,10 +307,10 @@ class Records:
     """Records of one shape.
 
     `rows` indexes `table` (int64, one entry per record); `place` (int64) restores total order
-    across the Records of a slice, and no two records of a slice have the same. A record whose row
-    has operation 0 is a tombstone: its value and value schema are absent. `columns` are the cells
-    behind the shape's `Column` nodes. `partition` is int32, one per record, or NO_PARTITION; None:
-    no record has one.
+    across the Records of a slice, and is unique in a slice. A record whose row has operation 0 is a
+    tombstone: its value and value schema are absent. `columns` are the cells of the shape's
+    `Column` nodes. `partition` is int32, one per record, or NO_PARTITION; None: no record has a
+    partition.
     """
 
     shape: Shape
@@ -324,27 +324,29 @@ class Records:
         return len(self.rows)
 
     def with_shape(self, shape: Shape) -> Records:
-        """The same rows seen as another topic, key, value or headers."""
+        """Return the same rows with another topic, key, value or headers."""
         return self if shape is self.shape else replace(self, shape=shape)
 
     def with_rows(self, mask: np.ndarray) -> Records:
-        """The records for which `mask` (bool, one per record) is true."""
+        """Return the records for which `mask` (bool, one per record) is true."""
         if bool(mask.all()):
             return self
         partition = None if self.partition is None else self.partition[mask]
         return replace(self, rows=self.rows[mask], place=self.place[mask], partition=partition)
 
     def with_column(self, identity: ColumnIdentity, cells: Cells) -> Records:
-        """The same records with the cells of one more column, or with others of the same."""
+        """Return the records with the cells of one more column, or with other cells of the
+        column."""
         return replace(self, columns={**self.columns, identity: cells})
 
     def with_partition(self, partition: np.ndarray | None) -> Records:
-        """The same records for these partitions (int32, one per record)."""
+        """Return the records with these partitions (int32, one per record)."""
         return replace(self, partition=partition)
 
 
 def group_by_shape(table: RowTable, shapes: dict[int, Shape]) -> list[Records]:
-    """Records of a whole slice, one per relation version, in order of first appearance.
+    """Return the records of a whole slice, one Records per relation version, in order of first
+    appearance.
 
     Grouping is over the slice, not over runs of neighbours, so interleaved tables stay cheap.
     """
@@ -355,7 +357,7 @@ def group_by_shape(table: RowTable, shapes: dict[int, Shape]) -> list[Records]:
     place = np.arange(len(relation), dtype=np.int64)
     if low == high:
         return [Records(shapes[low], table, place, place)]
-    # A stable sort of small integers is a radix sort.
+    # numpy sorts small integers by radix, if the sort is stable.
     narrow = (relation - low).astype(np.uint16 if high - low < 65536 else np.int64)
     order = np.argsort(narrow, kind="stable")
     ordered = narrow[order]

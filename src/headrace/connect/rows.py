@@ -1,4 +1,4 @@
-"""The row table: one entry per record of a slice, with the places of its images in memory (see
+"""The row table: one entry per record of a slice, with the addresses of its images in memory (see
 `headrace.connect.images`)."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 NULL = np.iinfo(np.int64).min
-"""An int64 that means "no value" in the transaction table."""
+"""The int64 that means "no value" in the transaction table."""
 
 ROW = np.dtype(
     [
@@ -18,8 +18,8 @@ ROW = np.dtype(
         ("new", "<i8"),  # after the change
         ("counterpart", "<i8"),  # a key change: the image that belongs to the other half
         ("extra", "<i8"),  # source fields of the row that are texts
-        # Where the row is in total order: the place of its transaction, or the message's own, a
-        # number of 128 bits (see `place_of`). The upper half is 0 where 64 bits are enough.
+        # The row's place in total order: the place of its transaction, or the message's own, a
+        # number of 128 bits (see `place_of`). The upper half is 0 in logs with 64 bits.
         ("position_high", "<i8"),
         ("position", "<i8"),
         ("place", "<i8"),  # of the change itself, in the log
@@ -56,11 +56,11 @@ TRANSACTION = np.dtype(
 )
 
 TRANSACTION_NUMBERS = 8
-"""Fields of a transaction, the first ones, that are numbers to show."""
+"""The number of fields, at the beginning of a transaction, whose numbers may be shown."""
 
 SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH = 57, 41
-"""Characters of `sequence`: epoch(4) position(32) kind(1) ordinal(12) part(8), hexadecimal; the
-short form, of ranges that were planned with offsets of version 1, has a position of 16."""
+"""The length of `sequence` in characters: epoch(4) position(32) kind(1) ordinal(12) part(8),
+hexadecimal; in the short form, of ranges planned with offsets of version 1, the position has 16."""
 
 BEGIN, ENDING = ord("B"), ord("E")
 """Operations of a transaction's border records; no envelope shows them."""
@@ -79,7 +79,7 @@ MARKERS = (
 
 ORDER = np.dtype([("total", "<i8"), ("collection", "<i8")])
 """A row's number among the events of its transaction, and among those of its table in it. At an
-END: the number of events, and where their counts by table begin."""
+END: the number of events, and the place where their counts by table begin."""
 
 
 class RowKind(IntEnum):
@@ -99,22 +99,22 @@ class Flag(IntEnum):
 
 @dataclass(frozen=True)
 class Sequences:
-    """How the records of a slice are numbered: the epoch that their `sequence` begins with, and
-    how many characters it has."""
+    """The numbering of a slice's records: the epoch at the beginning of their `sequence`, and its
+    length in characters."""
 
     epoch: int
     length: int = SEQUENCE_LENGTH
 
 
 def offset_in_row(name: str) -> int:
-    """Bytes from the start of a row to its field `name`."""
+    """Return the bytes from the start of a row to its field `name`."""
     fields = ROW.fields
     assert fields is not None
     return int(fields[name][1])
 
 
 def offset_in_transaction(name: str) -> int:
-    """Bytes from the start of a transaction to its field `name`."""
+    """Return the bytes from the start of a transaction to its field `name`."""
     fields = TRANSACTION.fields
     assert fields is not None
     return int(fields[name][1])
@@ -124,7 +124,7 @@ _HALF = (1 << 64) - 1
 
 
 def place_of(row: np.void) -> int:
-    """The place in the log that a row has, unsigned, at most 128 bits."""
+    """Return the place of a row in the log, unsigned, at most 128 bits."""
     return (int(row["position_high"]) & _HALF) << 64 | int(row["position"]) & _HALF
 
 
@@ -135,12 +135,13 @@ def put_place(rows: np.ndarray, place: int) -> None:
 
 
 def low_half(place: int) -> np.int64:
-    """The lower 64 bits of a place in the log: all of it in most databases."""
+    """Return the lower 64 bits of a place in the log, which is the whole place in most
+    databases."""
     return np.uint64(place & _HALF).view(np.int64)
 
 
 def are_before(rows: np.ndarray, place: int) -> np.ndarray:
-    """Mask of the rows, at least one and in log order, whose place is below `place`."""
+    """Return a mask of the rows, at least one and in log order, whose place is below `place`."""
     high, low = np.uint64(place >> 64), np.uint64(place & _HALF)
     lows = rows["position"].view(np.uint64)
     highs = rows["position_high"].view(np.uint64)
@@ -150,7 +151,7 @@ def are_before(rows: np.ndarray, place: int) -> np.ndarray:
 
 
 def no_transactions() -> np.ndarray:
-    """One transaction of which nothing is known."""
+    """Return one transaction whose fields are all unknown."""
     transactions = np.zeros(1, TRANSACTION)
     for name in TRANSACTION.names or ():
         transactions[name] = 0 if name in ("image", "size") else NULL
@@ -161,8 +162,8 @@ def no_transactions() -> np.ndarray:
 class RowTable:
     """The rows of one slice in total order, and the memory that their addresses point into.
 
-    `rows` has dtype ROW, `transactions` dtype TRANSACTION, `orders`, where transactions are
-    counted, dtype ORDER, one per row; all are contiguous.
+    `rows` has dtype ROW, `transactions` dtype TRANSACTION, `orders`, if transactions are counted,
+    dtype ORDER, one per row; all are contiguous.
     """
 
     rows: np.ndarray

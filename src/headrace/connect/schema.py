@@ -15,15 +15,15 @@ from functools import cached_property
 from headrace.connect.java_numbers import java_double, java_float, unscaled_bytes
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
-"""Name of bytes that hold an unscaled number, big-endian; the parameter `scale` has its digits
-after the point."""
+"""Name of bytes that hold an unscaled number, big-endian; the parameter `scale` is the number of
+digits after the point."""
 MOST_SCALE = 10_000
-"""Of a decimal, up or down; databases declare at most 1,000."""
+"""The largest absolute scale of a decimal; databases declare at most 1,000."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class Type(StrEnum):
-    """Connect's types; the values are JsonConverter's words for them."""
+    """Connect's types; the values are JsonConverter's names."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -38,7 +38,7 @@ class Type(StrEnum):
     MAP = "map"
     STRUCT = "struct"
     ANY = "any"
-    """Of a value without a schema: what JSON knows, in Python's types."""
+    """The type of a value without a schema: JSON's types, as Python objects."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Field:
 class Schema:
     """A Connect schema.
 
-    `default` holds the value as Connect would (bytes for a decimal's unscaled value are not
-    used: a decimal default is a `Decimal`). `values` is the element schema of an array or the
-    value schema of a map, `keys` the key schema of a map.
+    `default` holds the default as a Connect value (for a decimal a `Decimal`, not the bytes of its
+    unscaled value). `values` is the element schema of an array or the value schema of a map, `keys`
+    the key schema of a map.
     """
 
     type: Type
@@ -70,20 +70,20 @@ class Schema:
     values: Schema | None = field(default=None)
 
     def as_optional(self, optional: bool = True) -> Schema:
-        """The same schema with another optionality."""
+        """Return the schema with another optionality."""
         return self if self.optional == optional else replace(self, optional=optional)
 
     def with_default(self, default: object) -> Schema:
-        """The same schema with another default; None: with none."""
+        """Return the schema with another default; None: without a default."""
         return replace(self, default=default)
 
     def with_parameters(self, parameters: Mapping[str, str]) -> Schema:
-        """The same schema with `parameters` appended."""
+        """Return the schema with `parameters` appended."""
         return replace(self, parameters=self.parameters + tuple(parameters.items()))
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The names of `fields` in order, and which of them each is; of several with one name the
+        """The names of `fields` in order, with their indexes; of several with one name the
         first."""
         places: dict[str, int] = {}
         for place, each in enumerate(self.fields):
@@ -102,13 +102,13 @@ class Schema:
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
         if self._has_any():
-            return "null"  # Connect has no such type: without a schema it is what JSON says
+            return "null"  # Connect has no such type
         text = json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
         text = _NUMBER.sub(r"\1", text)
         return re.sub("[\U00010000-\U0010ffff]", _surrogates, text)
 
     def _has_any(self) -> bool:
-        """Whether values, or parts of them, have no schema."""
+        """Return whether values, or parts of them, have no schema."""
         inner = (*(field.schema for field in self.fields), self.keys, self.values)
         return self.type is Type.ANY or any(each is not None and each._has_any() for each in inner)
 
@@ -138,12 +138,12 @@ class Schema:
 
 
 def _surrogates(match: re.Match[str]) -> str:
-    """Jackson writes a character beyond the basic plane as two escapes."""
+    """Return a character beyond the basic plane as two escapes, as Jackson writes it."""
     offset = ord(match[0]) - 0x10000
     return f"\\u{0xD800 + (offset >> 10):04X}\\u{0xDC00 + (offset & 0x3FF):04X}"
 
 
-# Java's text of a number is marked with NULs, which no text of a schema holds, for `json`.
+# Marks Java's text of a number by NULs, which no text of a schema contains, for `json`.
 _NUMBER = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
@@ -169,7 +169,7 @@ def _json_value(value: object, schema: Schema) -> object:
 
 
 def decimal_scale(schema: Schema) -> int:
-    """The digits after the point of a Decimal's values; 0 where its schema does not say.
+    """Return the digits after the point of a Decimal's values; 0 without such a parameter.
 
     Raises ValueError for a parameter that is not a whole number of at most MOST_SCALE.
     """
@@ -177,4 +177,4 @@ def decimal_scale(schema: Schema) -> int:
 
 
 SCHEMALESS = Schema(Type.ANY, optional=True)
-"""Stands for the schema that a value does not have."""
+"""The schema of values without a schema."""

@@ -1,4 +1,4 @@
-"""A cache that is bounded by the number of what it holds, or by its bytes."""
+"""A cache that is bounded by the number or by the bytes of its values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ V = TypeVar("V")
 
 
 class SizedCache(Generic[K, V]):
-    """Values whose sizes are at most `limit` together; the least recently used ones go first.
+    """A cache of values whose sizes are at most `limit` together; the least recently used values
+    are removed first.
 
-    Sizes are bytes, or 1 each where the limit is a number of values. A value that is larger than
-    the limit is the only one. Threads may share it.
+    Sizes are bytes, or 1 each if the limit is a number of values. A value that is larger than the
+    limit is the only one. Threads may share the cache.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,7 +29,7 @@ class SizedCache(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, or None."""
+        """Return the value of `key`, or None."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -37,8 +38,8 @@ class SizedCache(Generic[K, V]):
             return entry[0]
 
     def of(self, key: K, make: Callable[[], V]) -> V:
-        """The value of `key`; a missing one is made, and kept with the size 1. Two threads that
-        miss it at the same time both make it."""
+        """Return the value of `key`; a missing one is made, and kept with the size 1. Two threads
+        that miss it at the same time both make it."""
         value = self.get(key)
         if value is None:
             value = make()
@@ -46,7 +47,7 @@ class SizedCache(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V, size: int = 1) -> None:
-        """Keep `value`, and let go of what is too much."""
+        """Keep `value`, and remove others beyond the limit."""
         with self._lock:
             replaced = self._entries.pop(key, None)
             if replaced is not None:

@@ -1,4 +1,5 @@
-"""A part of a range of records that one task reads, and how ranges are cut into such parts."""
+"""A slice: a part of a range of records that one task reads; and plans that divide ranges into
+slices."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many slices at most, and which kind: `key` (records of one key share a slice), or
+    """The largest number of slices, and their kind: `key` (records of one key share a slice), or
     `position` (contiguous pieces of the log, for sinks that order by `sequence`)."""
 
     slices: int
@@ -26,18 +27,18 @@ class Slice(Protocol):
 
     @property
     def sequences(self) -> Sequences:
-        """How the records are numbered."""
+        """The numbering of the records."""
         ...
 
     @property
     def log_bytes(self) -> int | None:
-        """Bytes of log that `read` works on; None when it asks a database."""
+        """Bytes of log that `read` works on; None if it queries a database."""
         ...
 
     def shapes(self) -> Iterator[Shape]:
-        """The shapes of its records, as far as they are known before it is read."""
+        """Return the shapes of the records, as far as they are known before it is read."""
         ...
 
     def read(self) -> Iterator[list[Records]]:
-        """Records in pieces; the pieces follow one another in total order."""
+        """Yield the records in pieces, which follow one another in total order."""
         ...

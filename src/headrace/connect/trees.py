@@ -1,6 +1,6 @@
-"""Node trees taken apart and put together: fields found by path, added, left out and renamed.
+"""Functions on node trees: they find fields by path, and add, remove and rename fields.
 
-Nothing here changes a node; what is returned shares the nodes that stay.
+They never change a node; the result shares the unchanged nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from headrace.connect.schema import Field, Schema, Type
 
 
 def fields(node: Node | None) -> dict[str, Node]:
-    """The members of a struct by name, in order; empty where `node` is not a struct of nodes."""
+    """Return the members of a struct by name, in order; empty if `node` is not a struct of
+    nodes."""
     if not isinstance(node, Struct):
         return {}
     names = (field.name for field in node.schema.fields)
@@ -22,11 +23,11 @@ def fields(node: Node | None) -> dict[str, Node]:
 
 
 def select(node: Node | None, path: str) -> Node | None:
-    """The node at a path such as `source.ts_ms`, usable at any place; None if there is no such
+    """Return the node at a path such as `source.ts_ms`, usable at any place; None without such a
     node.
 
     A name may contain dots: the longest name that a struct has comes first. Nodes within a struct
-    that may be null are null where the struct is.
+    that may be null are null where the struct is null.
     """
     if node is None:
         return None
@@ -43,8 +44,8 @@ def select(node: Node | None, path: str) -> Node | None:
 
 
 def member(node: Node, name: str) -> Node:
-    """The field `name` of a node whose schema is a struct that has it, fit for any place: null
-    where `node` is."""
+    """Return the field `name` of a node whose schema is a struct that has it, usable at any place:
+    null where `node` is null."""
     place = node.schema.places[name]
     match node:
         case Struct():
@@ -57,8 +58,8 @@ def member(node: Node, name: str) -> Node:
 
 
 def entry(node: Node, name: str) -> Node:
-    """What lies under `name` in a map with texts as keys, or in a map without a schema; null where
-    `node` is null and where there is no such entry."""
+    """Return the value of `name` in a map with texts as keys, or in a map without a schema; null
+    where `node` is null and where the map has no such entry."""
     if isinstance(node, Guarded):
         return guarded(entry(node.node, name), node.image, node.presence)
     schema = node.schema if node.schema.values is None else node.schema.values.as_optional()
@@ -68,7 +69,7 @@ def entry(node: Node, name: str) -> Node:
 
 
 def _inside(node: Cell | Column | Constant, schema: Schema, name: str) -> Node:
-    """A part of values that are mappings."""
+    """Return a part of values that are mappings."""
     if isinstance(node, Constant):
         return Constant(schema, _member_of(node.value, name))
     inner = replace(
@@ -93,9 +94,9 @@ def _member_decoder(decode: Callable[[bytes], object], name: str) -> Callable[[b
 
 
 def guarded(node: Node, image: Image | None, presence: Cell | Column | None = None) -> Node:
-    """`node`, null where the row lacks `image` or `presence` is null."""
+    """Return `node`, null where the row lacks `image` or `presence` is null."""
     if isinstance(node, Cell) and image is not None and node.image is image:
-        image = None  # a cell is null without its image
+        image = None  # a cell without its image is null anyway
     if image is None and presence is None:
         return node
     if isinstance(node, Guarded) and (node.image, node.presence) == (image, presence):
@@ -104,7 +105,8 @@ def guarded(node: Node, image: Image | None, presence: Cell | Column | None = No
 
 
 def path_to(tree: Node, leaf: Node) -> str | None:
-    """The names that lead to a node of a tree, with dots between; None: it is not there."""
+    """Return the path to a node of a tree: names joined by dots; None: the tree does not contain
+    it."""
     if tree is leaf:
         return ""
     if isinstance(tree, Guarded):
@@ -117,12 +119,12 @@ def path_to(tree: Node, leaf: Node) -> str | None:
 
 
 def is_optional(node: Node) -> bool:
-    """Whether the node's schema allows null."""
+    """Return whether the node's schema allows null."""
     return node.schema.optional
 
 
 def with_schema(node: Node, schema: Schema) -> Node:
-    """The same values with another schema of the same type: its name, version, optionality,
+    """Return the same values with another schema of the same type: its name, version, optionality,
     default, documentation and parameters."""
     if isinstance(node, Guarded):
         return replace(node, node=with_schema(node.node, schema))
@@ -132,21 +134,21 @@ def with_schema(node: Node, schema: Schema) -> Node:
 
 
 def with_fields(struct: Struct, members: Mapping[str, Node]) -> Struct:
-    """The same struct with these members and no others, in this order."""
+    """Return the struct with exactly these members, in this order."""
     described = tuple(Field(name, node.schema) for name, node in members.items())
     schema = replace(struct.schema, fields=described)
     return replace(struct, schema=schema, members=tuple(members.values()))
 
 
 def with_added(struct: Struct, members: Mapping[str, Node]) -> Struct:
-    """The same struct with more members after its own; one of an equal name is replaced where it
-    stands."""
+    """Return the struct with more members after its own; a member of an equal name is replaced in
+    its place."""
     return with_fields(struct, {**fields(struct), **members})
 
 
 def renamed(struct: Struct, rename: Callable[[str], str | None]) -> Struct:
-    """The same struct with its members' names as `rename` says; None leaves one out. Of two that
-    get one name the last one stays, at the place of the first."""
+    """Return the struct with its members renamed by `rename`; None removes one. Of two that get one
+    name the last one stays, at the place of the first."""
     members: dict[str, Node] = {}
     for name, node in fields(struct).items():
         renamed_to = rename(name)
@@ -156,8 +158,8 @@ def renamed(struct: Struct, rename: Callable[[str], str | None]) -> Struct:
 
 
 def as_struct(node: Node | None) -> Struct | None:
-    """`node` as a struct of nodes: one that is a struct in a cell or a constant gets its fields
-    as members. None where it is not a struct."""
+    """Return `node` as a struct of nodes: one that is a struct in a cell or a constant gets its
+    fields as members. None if it is not a struct."""
     match node:
         case Struct():
             return node
@@ -165,7 +167,7 @@ def as_struct(node: Node | None) -> Struct | None:
             inner = as_struct(node.node)
             if inner is None:
                 return None
-            # What guards the inner one is null wherever what guards the outer one is.
+            # Where the outer guard is null, the inner one is null, too.
             image = node.image if inner.image is None else inner.image
             presence = node.presence if inner.presence is None else inner.presence
             return replace(inner, image=image, presence=presence)
@@ -180,7 +182,7 @@ def as_struct(node: Node | None) -> Struct | None:
 
 
 def in_image(node: Node, image: Image) -> Node:
-    """The same tree with its cells and structs read from another image of the row."""
+    """Return the tree with its cells and structs read from another image of the row."""
     match node:
         case Cell():
             return replace(node, image=image)
@@ -195,7 +197,7 @@ def in_image(node: Node, image: Image) -> Node:
 
 
 def with_defaults(node: Node) -> Node:
-    """The same values with the schema's default in place of null; where a struct around them is
+    """Return the values with the schema's default in place of null; where a struct around them is
     null they stay null."""
     default = node.schema.default
     if default is None:

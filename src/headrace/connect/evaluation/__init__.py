@@ -1,1 +1,1 @@
-"""Values of nodes over Records as Arrow arrays, and columns that are made of values."""
+"""Values of nodes over Records as Arrow arrays, and columns made of values."""

@@ -1,4 +1,4 @@
-"""Arrow's types for Connect's, and Arrow arrays of Connect values."""
+"""Arrow types of Connect schemas, and Arrow arrays of Connect values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TYPES = {
     Type.BYTES: pa.large_binary(),
 }
 _NESTING = (Type.ARRAY, Type.MAP, Type.STRUCT)
-_MOST_DIGITS = 76  # of Arrow's widest decimal
+_MOST_DIGITS = 76  # digits of Arrow's widest decimal
 
 
 def arrow_type(schema: Schema) -> pa.DataType:
-    """The type that values of `schema` have in Arrow: integers, floats, boolean, large_string,
+    """Return the Arrow type for values of `schema`: integers, floats, boolean, large_string,
     large_binary; decimal256 for Connect's Decimal; lists, maps and structs of these.
 
-    Raises HeadraceError("connect.value_not_in_arrow") where there is no schema.
+    Raises HeadraceError("connect.value_not_in_arrow") for values without a schema.
     """
     match schema.type:
         case Type.BYTES if schema.name == DECIMAL:
@@ -51,7 +51,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
 
 
 def arrow_array(schema: Schema, values: Sequence[object]) -> pa.Array:
-    """Connect values of `schema` as an array of `arrow_type`.
+    """Return Connect values of `schema` as an array of `arrow_type`.
 
     Raises HeadraceError("connect.value_not_in_arrow") for decimals of more than 76 digits and for
     values that are not of the schema's type.
@@ -70,7 +70,7 @@ def arrow_array(schema: Schema, values: Sequence[object]) -> pa.Array:
 
 
 def _nested(schema: Schema, value: object) -> object:
-    """Maps as Arrow takes them, lists of pairs, of a value of another class than dict or list."""
+    """Return a value of another class than dict or list in Arrow's form: maps as lists of pairs."""
     if schema.type is Type.MAP and isinstance(value, Mapping):
         return _NESTED.of(schema, [dict(value)])[0]
     if schema.type is Type.STRUCT and isinstance(value, Mapping):
@@ -88,7 +88,7 @@ _NESTED: ManyValues[object] = ManyValues(
 
 
 def connect_value(schema: Schema, value: object) -> object:
-    """The Connect value of a scalar's Python value in Arrow: maps are mappings."""
+    """Return the Connect value of a scalar's Python value in Arrow: maps are mappings."""
     if value is None:
         return None
     if schema.type is Type.MAP and isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Values become columns: nodes for them, and the cells behind these nodes."""
+"""Columns made of values: their nodes, and the cells of these nodes."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _FORMS: dict[Type, tuple[Encoding, struct.Struct, pa.DataType]] = {
 def form_of(
     schema: Schema, most_cells: int = MOST_CELLS
 ) -> tuple[Encoding, int, Callable[[bytes], object]]:
-    """The encoding, its parameter and the decoder of cells that hold values of `schema`: binary
-    numbers, texts and bytes, decimals as text, and what has parts, or no schema, as JSON.
-    `most_cells`: of one cell's value."""
+    """Return the encoding, its parameter and the decoder of cells that hold values of `schema`:
+    binary numbers, texts and bytes; decimals as text; nested values, and values without a schema,
+    as JSON. `most_cells`: the largest number of cells in one cell's value."""
     match schema.type:
         case Type.STRING:
             return Encoding.STRING, 0, _text
@@ -63,7 +63,7 @@ def form_of(
 
 
 def cell_of(schema: Schema, value: object) -> tuple[int, bytes]:
-    """The kind and the bytes of one Connect value in the form of `schema`."""
+    """Return the kind and the bytes of one Connect value in the form of `schema`."""
     if value is None:
         return NULL, b""
     match schema.type:
@@ -79,19 +79,19 @@ def cell_of(schema: Schema, value: object) -> tuple[int, bytes]:
         case Type.ARRAY | Type.MAP | Type.STRUCT:
             return TEXT, json.dumps(dump_value(schema, value), ensure_ascii=False).encode()
     if schema.type is Type.INT8:
-        _INT8.pack(value)  # its bounds
+        _INT8.pack(value)  # raises struct.error beyond the bounds of int8
     return BINARY, _FORMS[schema.type][1].pack(value)
 
 
 def column_of(schema: Schema) -> Column:
-    """A node for values of `schema` that a transform makes; made once for a shape."""
+    """Return a node for values of `schema` that a transform makes; call it once for a shape."""
     encoding, parameter, decode = form_of(schema)
     return Column(schema, ColumnIdentity(), encoding, parameter, decode)
 
 
 def with_values(records: Records, column: Column, made: pa.Array | Sequence[object]) -> Records:
-    """The same records with the values of `column`, one per record: an Arrow array of its type or
-    of one that Arrow casts to it without loss, or Connect values.
+    """Return the records with values for `column`, one per record: an Arrow array of its type or of
+    one that Arrow casts to it without loss, or Connect values.
 
     Raises HeadraceError("connect.values_of_another_type").
     """
@@ -118,8 +118,8 @@ def with_values(records: Records, column: Column, made: pa.Array | Sequence[obje
 def with_distinct(
     records: Records, column: Column, distinct: Sequence[object], index: np.ndarray
 ) -> Records:
-    """The same records with the values of `column`: of each record the Connect value in `distinct`
-    that `index` (integers, one per record) names."""
+    """Return the records with values for `column`: for each record the Connect value in `distinct`
+    at its `index` (integers, one per record)."""
     cells = _object_cells(column.schema, distinct)
     table = np.full((len(records.table), 3), NO_CELL, np.int64)
     table[records.rows] = cells.table[index]
@@ -127,7 +127,7 @@ def with_distinct(
 
 
 def _arrow_cells(schema: Schema, array: pa.Array) -> Cells | None:
-    """The cells of an array, one row each; None where they are made one by one."""
+    """Return the cells of an array, one row each; None if they must be made one by one."""
     if schema.type in _FORMS:
         encoding, form, kind = _FORMS[schema.type]
         if encoding is Encoding.BINARY_BOOLEAN:
@@ -155,7 +155,7 @@ def _fixed_cells(array: pa.Array, size: int) -> Cells:
 
 
 def bytes_cells(array: pa.Array, kind: int) -> Cells:
-    """The cells of an array of large texts or bytes, of this kind but for nulls."""
+    """Return the cells of an array of large texts or bytes, of this kind except for nulls."""
     _, offsets, held = array.buffers()
     count = len(array)
     if count == 0 or offsets is None:
@@ -190,7 +190,7 @@ def _cells(
 
 
 def _parsed(schema: Schema, most_cells: int, raw: bytes) -> object:
-    """The value of a text of JSON.
+    """Return the value of a text of JSON.
 
     Raises HeadraceError("connect.value_not_understood") and ("connect.too_many_cells").
     """

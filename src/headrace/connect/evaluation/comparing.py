@@ -1,4 +1,4 @@
-"""Cells of two images compared byte by byte."""
+"""Compares cells of two images byte by byte."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -18,7 +18,8 @@ from headrace.connect.records import Cell, Records
 
 @entry
 def _same_cells(ones, others, count, out, stride):
-    """Whether cells have the same kind and bytes, a byte each in every `stride` of `out`."""
+    """Store whether cells have the same kind and bytes, as a byte each at every `stride` of
+    `out`."""
     for i in range(count):
         one, other = ones + CELL_BYTES * i, others + CELL_BYTES * i
         kind = load64(one)
@@ -31,9 +32,10 @@ def _same_cells(ones, others, count, out, stride):
 
 
 def same_cells(records: Records, pairs: Sequence[tuple[Cell, Cell]]) -> np.ndarray:
-    """Whether the two cells of each pair have the same kind and bytes (bool, records × pairs).
+    """Return whether the two cells of each pair have the same kind and bytes (bool, records ×
+    pairs).
 
-    Cells of one form that are the same have the same value; others may have, too: `1.0` and `1.00`.
+    Equal cells of one form have the same value; different cells may have it, too: `1.0` and `1.00`.
     """
     count = len(records)
     same = np.zeros((count, len(pairs)), np.uint8)

@@ -1,7 +1,7 @@
-"""Cells of many rows found in their images: kind, address and length, by compiled kernels.
+"""Cells of many rows looked up in their images: kind, address and length, by compiled kernels.
 
-A cell is found as the converters' kernel finds it: `Image.KEY` is the new image or else the old
-one, and an unavailable cell of a new image is the old image's where that has a value.
+A cell is looked up as by the converters' kernel: `Image.KEY` is the new image or else the old one,
+and an unavailable cell of a new image is replaced by the old image's if that has a value.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -59,7 +59,7 @@ KIND, ADDRESS, LENGTH = range(3)
 
 @part
 def _split_image(row, transaction, which, cells, columns):
-    """Split one of the five images of a row; whether the row has it."""
+    """Split one of the five images of a row; return whether the row has it."""
     image = load64(transaction + _IMAGE_OF_TRANSACTION)
     if which != _TRANSACTION_IMAGE:
         image = load64(row + 8 * which)
@@ -72,7 +72,8 @@ def _split_image(row, transaction, which, cells, columns):
 @entry
 def _gather(rows, selected, count, transactions, needed, columns, requests, request_count, cells,
             out):  # fmt: skip
-    """`needed` marks (a byte each) the images that are split, `requests` are (image, column)."""
+    """Look up the requested cells of rows. `needed` marks (a byte each) the images that are split,
+    `requests` are (image, column)."""
     image_bytes = CELL_BYTES * columns
     for i in range(count):
         row = rows + _ROW_SIZE * load64(selected + 8 * i)
@@ -111,7 +112,7 @@ def _gather(rows, selected, count, transactions, needed, columns, requests, requ
 
 @inlined_part
 def _put_cell(image, column, out):
-    """One split cell of an image; returns its kind."""
+    """Store one split cell of an image; return its kind."""
     if column >= load16_be(image):
         store64(out, NO_CELL)
         return np.int64(NO_CELL)
@@ -131,7 +132,7 @@ def _put_cell(image, column, out):
 
 @entry
 def _gather_one(rows, selected, count, transactions, which, column, out):
-    """`_gather` of one cell, which stores no others."""
+    """Look up one cell per row as `_gather` does, without splitting whole images."""
     for i in range(count):
         row = rows + _ROW_SIZE * load64(selected + 8 * i)
         target = out + CELL_BYTES * i
@@ -161,9 +162,9 @@ def _gather_one(rows, selected, count, transactions, which, column, out):
 
 
 def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
-    """The cells of the records by node: int64 (KIND, ADDRESS, LENGTH), one row per record.
+    """Return the cells of the records by node: int64 (KIND, ADDRESS, LENGTH), one row per record.
 
-    The kind is NO_CELL in rows that lack the cell's image, NULL where the image lacks the column.
+    The kind is NO_CELL in rows without the cell's image, NULL if the image lacks the column.
     """
     count = len(records)
     out = np.zeros((len(wanted), count, 3), np.int64)
@@ -181,7 +182,7 @@ def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
         for image in requests[:, 0].tolist():
             of_key = (_OLD_IMAGE, _NEW_IMAGE)
             needed[list(of_key) if image == _KEY_IMAGE else image] = 1
-            if image in (_NEW_IMAGE, _COUNTERPART_IMAGE, _KEY_IMAGE):  # stand-ins
+            if image in (_NEW_IMAGE, _COUNTERPART_IMAGE, _KEY_IMAGE):  # for unavailable cells
                 needed[[_OLD_IMAGE, _COUNTERPART_IMAGE]] = 1
         cells = np.empty((_SPLIT_IMAGES, columns, 3), np.int64)
         selected = np.ascontiguousarray(records.rows, np.int64)
@@ -201,21 +202,21 @@ def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
 
 
 def column_cells(records: Records, column: Column) -> np.ndarray:
-    """The cells of a column that a transform made, as `gather` gives those of images."""
+    """Return the cells of a column that a transform made, in the form of `gather`."""
     cells = np.asarray(records.columns[column.identity].table[records.rows])
     cells[cells[:, KIND] == NO_CELL, KIND] = NULL
     return cells
 
 
 def has_values(cells: np.ndarray) -> np.ndarray:
-    """Which of the gathered cells have bytes (bool)."""
+    """Return whether the gathered cells have bytes (bool)."""
     kinds = cells[:, KIND]
     return np.asarray((kinds != NO_CELL) & (kinds != NULL) & (kinds != UNAVAILABLE))
 
 
 @entry
 def _copy_bytes(cells, valid, count, ends, out):
-    """The bytes of valid cells one after the other; `ends` is int64."""
+    """Copy the bytes of valid cells one after the other; store their ends in `ends` (int64)."""
     begin = out
     store64(ends, 0)
     for i in range(count):
@@ -226,7 +227,7 @@ def _copy_bytes(cells, valid, count, ends, out):
 
 
 def as_binary(cells: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """The bytes of cells as large_binary; null where `valid` (bool) is false."""
+    """Return the bytes of cells as large_binary; null where `valid` (bool) is false."""
     count = len(cells)
     cells = np.ascontiguousarray(cells)
     present = np.ascontiguousarray(valid, np.uint8)
@@ -243,7 +244,7 @@ def _validity(valid: np.ndarray) -> pa.Buffer | None:
 
 @entry
 def _copy_fixed(cells, valid, count, size, out):
-    """Numbers of `size` bytes; returns whether every valid cell has that many."""
+    """Copy numbers of `size` bytes; return whether every valid cell has that length."""
     sound = True
     for i in range(count):
         if load8(valid + i) == 0:
@@ -265,7 +266,7 @@ def _copy_fixed(cells, valid, count, size, out):
 
 
 def as_numbers(cells: np.ndarray, valid: np.ndarray, kind: np.dtype) -> pa.Array | None:
-    """Little-endian numbers as an array of `kind`; None when a cell has another length."""
+    """Return little-endian numbers as an array of `kind`; None if a cell has another length."""
     out = np.zeros(len(cells), kind)
     cells = np.ascontiguousarray(cells)
     present = np.ascontiguousarray(valid, np.uint8)
@@ -282,8 +283,8 @@ for _number, _digit in enumerate(b"0123456789abcdef"):
 
 
 def from_hexadecimal(texts: pa.Array) -> pa.Array | None:
-    r"""The bytes that texts of the form `\x0fa2` (large_binary) stand for, as large_binary; None
-    when one has another form."""
+    r"""Return the bytes of texts of the form `\x0fa2` (large_binary) as large_binary; None if a
+    text has another form."""
     ends = np.frombuffer(texts.buffers()[1], np.int64)[: len(texts) + 1]
     characters = np.frombuffer(texts.buffers()[2], np.uint8)[: ends[-1]]
     lengths = np.diff(ends)

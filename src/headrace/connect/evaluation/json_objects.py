@@ -1,6 +1,6 @@
-"""Texts of JSON objects in cells: their members found, and members added, by kernels.
+"""Texts of JSON objects in cells: kernels that find members, and that add members.
 
-The texts are as `headrace.connect.json_values.json_text` writes them.
+The texts are written by `headrace.connect.json_values.json_text`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -43,8 +43,8 @@ _LETTER_N = ord("n")
 
 @entry
 def find_members(cells, count, names, name_count, out):
-    """The values of members by name (address and length of the name, each), a table of cells for
-    each name; null where there is no such member, and where the cell is not an object."""
+    """Store the values of members by name (address and length of the name, each), a table of cells
+    for each name; null if the object has no such member, or the cell is not an object."""
     for i in range(count):
         for n in range(name_count):
             store64(out + CELL_BYTES * (n * count + i), NULL)
@@ -82,7 +82,7 @@ def find_members(cells, count, names, name_count, out):
 
 @entry
 def add_members(cells, count, names, name_count, added, out, made):
-    """Objects with more members at their end, one after the other at `out`; `names` are of
+    """Write objects with more members at their end, one after the other at `out`; `names` are texts
     `"name":`, `added` the tables of their cells, `made` gets the cells of the objects."""
     for i in range(count):
         cell = cells + CELL_BYTES * i
@@ -116,19 +116,19 @@ def add_members(cells, count, names, name_count, added, out, made):
 
 
 def cells_at(records: Records, node: Cell | Column) -> np.ndarray:
-    """The cells of a node: int64 (kind, address, length), one per record."""
+    """Return the cells of a node: int64 (kind, address, length), one per record."""
     if isinstance(node, Column):
         return np.ascontiguousarray(gathering.column_cells(records, node))
     return np.ascontiguousarray(gathering.gather(records, [node])[node])
 
 
 def is_json(node: Node) -> bool:
-    """Whether a node's cells are texts of JSON."""
+    """Return whether a node's cells are texts of JSON."""
     return isinstance(node, Cell | Column) and node.encoding is Encoding.JSON
 
 
 def _texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses and lengths of texts, and their memory."""
+    """Return addresses and lengths of texts, and their memory."""
     raw = [text.encode() for text in texts]
     memory = np.frombuffer(b"".join(raw) + bytes(PADDING), np.uint8).copy()
     lengths = np.array([len(each) for each in raw], np.int64)
@@ -137,7 +137,7 @@ def _texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def members(cells: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
-    """The cells of members, an array like `cells` for each name."""
+    """Return the cells of members, an array like `cells` for each name."""
     out = np.zeros((len(names), len(cells), 3), np.int64)
     table, memory = _texts([quote(name)[1:-1] for name in names])
     cells = np.ascontiguousarray(cells)
@@ -149,7 +149,8 @@ def members(cells: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
 def with_members(
     cells: np.ndarray, names: Sequence[str], added: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The cells of objects with more members, and their memory; `added` are the cells of each."""
+    """Return the cells of objects with more members, and their memory; `added` are the cells of
+    each."""
     table, memory = _texts([f"{quote(name)}:" for name in names])
     tables = np.zeros((len(added), len(cells), 3), np.int64)
     for number, each in enumerate(added):
@@ -170,15 +171,15 @@ def with_members(
 
 
 def loaded(cells: np.ndarray) -> list[object]:
-    """The values of cells, in Python; distinct ones are read once."""
+    """Return the values of cells, in Python; distinct ones are parsed once."""
     encoded = gathering.as_binary(cells, gathering.has_values(cells)).dictionary_encode()
     values = [json.loads(raw) for raw in encoded.dictionary.to_pylist()]
     return [None if at is None else values[at] for at in encoded.indices.to_pylist()]
 
 
 def in_table(records: Records, cells: np.ndarray, memory: tuple[object, ...]) -> Cells:
-    """Cells of records as those of a column of their table. What they point into beside `memory`
-    must live as long as the records do."""
+    """Return cells of records as those of a column of their table. Memory that they point into,
+    except `memory`, must live as long as the records."""
     table = np.zeros((len(records.table), 3), np.int64)
     table[:, KIND] = NULL
     table[records.rows] = cells

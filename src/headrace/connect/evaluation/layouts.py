@@ -1,7 +1,7 @@
-"""Where the parts of a record lie in an image: a cell for each leaf of its schemas, in order.
+"""The layout of a record in an image: a cell for each leaf of its schemas, in order.
 
 A struct that may be null, and the root of a part, has a cell before those of its members that says
-whether it is there. Arrays and maps are one cell each.
+whether it is present. Arrays and maps are one cell each.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from headrace.connect.records import Cell, Image, Node, Struct
 from headrace.connect.schema import Schema, Type
 
 PRESENT = (BINARY, b"\1")
-"""The cell of a struct that is there."""
+"""The presence cell of a struct that is not null."""
 _FLAG = Schema(Type.BOOLEAN, optional=True)
 
 
 def has_presence(schema: Schema, *, is_root: bool) -> bool:
-    """Whether values of `schema` have a cell that says whether they are there."""
+    """Return whether values of `schema` have a presence cell."""
     return schema.type is Type.STRUCT and (schema.optional or is_root)
 
 
 @dataclass
 class Layout:
-    """The cells of an image as schemas are walked; `columns` is how many there are so far.
+    """Assigns the cells of an image to schemas; `columns` is the number of cells so far.
 
-    `fills_nulls`: a null is read as its schema's default. `most_cells`: of the values of one cell.
+    `fills_nulls`: a null is read as its schema's default. `most_cells`: the largest number of
+    values in one cell.
     """
 
     columns: int = 0
@@ -38,7 +39,7 @@ class Layout:
     most_cells: int = MOST_CELLS
 
     def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
-        """The next cell, in the form that values of `schema` have."""
+        """Return the next cell, in the form of values of `schema`."""
         null = schema.default if self.fills_nulls else None
         if encoding is None:
             encoding, parameter, decode = form_of(schema, self.most_cells)
@@ -48,7 +49,7 @@ class Layout:
         return Cell(schema, Image.NEW, self.columns - 1, encoding, parameter, decode, null)
 
     def node(self, schema: Schema, *, is_root: bool = False) -> Node:
-        """The node of a schema; its cells follow one another as `cells_of` gives them."""
+        """Return the node of a schema; its cells are in the order of `cells_of`."""
         if schema.type is not Type.STRUCT:
             return self.cell(schema)
         presence = None
@@ -59,7 +60,7 @@ class Layout:
 
 
 def column_count(schema: Schema, *, is_root: bool = True) -> int:
-    """How many cells a value of `schema` has."""
+    """Return the number of cells of a value of `schema`."""
     if schema.type is not Type.STRUCT:
         return 1
     inner = sum(column_count(each.schema, is_root=False) for each in schema.fields)
@@ -67,7 +68,7 @@ def column_count(schema: Schema, *, is_root: bool = True) -> int:
 
 
 def cells_of(schema: Schema, value: object, *, is_root: bool = True) -> list[tuple[int, bytes]]:
-    """The cells of a Connect value: a kind and its bytes each."""
+    """Return the cells of a Connect value: a kind and its bytes each."""
     if schema.type is not Type.STRUCT:
         return [cell_of(schema, value)]
     cells: list[tuple[int, bytes]] = []

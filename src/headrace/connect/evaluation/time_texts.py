@@ -1,5 +1,5 @@
-"""Texts of instants as logs have them, whole columns at a time: checked as matrices of characters,
-and written in ISO 8601. What has not the common form is left to slower ways.
+"""Texts of instants in logs, whole columns at a time: checked as matrices of characters, and
+written in ISO 8601. Texts of uncommon forms are left to slower code.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 HEAD = 19
-"""Characters of a date and a time: `2026-01-02T03:04:05`."""
+"""Length of a date and a time: `2026-01-02T03:04:05`."""
 _DIGITS = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18])
 _ZERO, _NINE = ord("0"), ord("9")
 _SIGNS = {4: "-", 7: "-", 13: ":", 16: ":"}
 _MOST_DIGITS = 9
 LAST_INSTANT = 253_402_300_799_999
-"""Milliseconds since 1970 of the last moment of the year 9999."""
+"""Milliseconds since 1970 of the last millisecond of the year 9999."""
 _TEXT = pa.large_string()
 
 
 @dataclass(frozen=True)
 class TimeTexts:
-    """Texts of one form, each a date, a time, perhaps a fraction, and a tail.
+    """Texts of one form, each a date, a time, an optional fraction, and a tail.
 
-    `data` (uint8) has the characters of all, text i those from `ends[i]` to `ends[i + 1]`.
+    `data` (uint8) has the characters of all texts; text i is from `ends[i]` to `ends[i + 1]`.
     """
 
     data: np.ndarray
@@ -33,9 +33,9 @@ class TimeTexts:
 
 
 def time_texts(array: pa.Array, between: str, tail: str) -> TimeTexts | None:
-    """Texts (large_string or large_binary without nulls) of the form
-    `2026-01-02{between}03:04:05.123{tail}`, whose fractions end with another digit than 0; None
-    when one has another."""
+    """Parse texts (large_string or large_binary without nulls) of the form
+    `2026-01-02{between}03:04:05.123{tail}`, whose fractions do not end with 0; None if a text has
+    another form."""
     count = len(array)
     _, offsets, held = array.buffers()
     if count == 0 or held is None:
@@ -69,8 +69,8 @@ def _are_digits(characters: np.ndarray) -> bool:
 
 
 def in_iso(array: pa.Array) -> pa.Array | None:
-    """Texts `2026-01-02 03:04:05.123+00` (large_binary) as `2026-01-02T03:04:05.123Z`
-    (large_string), null where they are; None when one has another form."""
+    """Return texts `2026-01-02 03:04:05.123+00` (large_binary) as `2026-01-02T03:04:05.123Z`
+    (large_string), nulls as nulls; None if a text has another form."""
     present = array.drop_null() if array.null_count else array
     texts = time_texts(present, " ", "+00")
     if texts is None:
@@ -86,8 +86,8 @@ def in_iso(array: pa.Array) -> pa.Array | None:
 
 
 def instants(milliseconds: pa.Array) -> pa.Array:
-    """Milliseconds since 1970 (int64) as texts `2026-01-02T03:04:05.678Z` (large_string), null
-    where they are, before 1970 and after LAST_INSTANT."""
+    """Return milliseconds since 1970 (int64) as texts `2026-01-02T03:04:05.678Z` (large_string);
+    null for nulls, before 1970 and after LAST_INSTANT."""
     has_text = pc.and_(pc.greater_equal(milliseconds, 0), pc.less_equal(milliseconds, LAST_INSTANT))
     moments = pc.if_else(has_text, milliseconds, pa.scalar(None, pa.int64()))
     texts = pc.strftime(moments.cast(pa.timestamp("ms")), format="%Y-%m-%dT%H:%M:%SZ")
@@ -95,7 +95,8 @@ def instants(milliseconds: pa.Array) -> pa.Array:
 
 
 def with_nulls_of(array: pa.Array, made: pa.Array) -> pa.Array:
-    """What was made of the values of an array that are not null, and nulls between them."""
+    """Return `made`, which has a value for each value of an array that is not null, with nulls
+    between."""
     if not array.null_count:
         return made
     is_valid = np.asarray(array.is_valid())

@@ -1,5 +1,5 @@
-"""Texts in UTF-16 code units, as Java counts their length: measured, and cut without halving a
-character."""
+"""Texts in UTF-16 code units, as Java counts their length: measured, and truncated between
+characters."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -39,7 +39,7 @@ def _shorten(cells, count, units):
 
 
 def unit_lengths(texts: pa.LargeStringArray) -> np.ndarray:
-    """How many UTF-16 code units each text has (int64); 0 for null."""
+    """Return the number of UTF-16 code units of each text (int64); 0 for null."""
     cells, held = _cells(texts)
     out = np.zeros(len(cells), np.int64)
     _count_units(address_of(cells), len(cells), address_of(out))
@@ -48,7 +48,8 @@ def unit_lengths(texts: pa.LargeStringArray) -> np.ndarray:
 
 
 def first_units(texts: pa.LargeStringArray, units: np.ndarray) -> pa.LargeStringArray:
-    """The characters of each text that lie in its first `units` (int64) UTF-16 code units."""
+    """Return the characters of each text that lie in its first `units` (int64) UTF-16 code
+    units."""
     cells, held = _cells(texts)
     units = np.ascontiguousarray(units, np.int64)
     _shorten(address_of(cells), len(cells), address_of(units))
@@ -58,7 +59,7 @@ def first_units(texts: pa.LargeStringArray, units: np.ndarray) -> pa.LargeString
 
 
 def first_bytes(binary: pa.LargeBinaryArray, lengths: np.ndarray) -> pa.LargeBinaryArray:
-    """The first `lengths` (int64) bytes of each value."""
+    """Return the first `lengths` (int64) bytes of each value."""
     cells, held = _cells(binary)
     cells[:, gathering.LENGTH] = np.minimum(cells[:, gathering.LENGTH], lengths)
     made = gathering.as_binary(cells, np.asarray(binary.is_valid()))
@@ -67,7 +68,7 @@ def first_bytes(binary: pa.LargeBinaryArray, lengths: np.ndarray) -> pa.LargeBin
 
 
 def _cells(array: pa.Array) -> tuple[np.ndarray, object]:
-    """The values of an array as cells, and the memory that they point into."""
+    """Return the values of an array as cells, and the memory that they point into."""
     _, offsets, held = array.buffers()
     cells = np.zeros((len(array), 3), np.int64)
     if held is None or not len(array):

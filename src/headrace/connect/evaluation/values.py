@@ -1,7 +1,7 @@
-"""What a node holds in each of the Records' rows: as Arrow arrays, as Python values, as nulls.
+"""The values of a node in each of the Records' rows: as Arrow arrays, as Python values, as nulls.
 
-Unavailable values are what a converter shows for them, and a null that has a made-up value is that
-value. Arrays have the types of `headrace.connect.evaluation.arrow.arrow_type`.
+An unavailable value is replaced by the one that a converter shows for it, and a null by the node's
+value for nulls. Arrays have the types of `headrace.connect.evaluation.arrow.arrow_type`.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ _LITTLE_ENDIAN: dict[Encoding, np.dtype[Any]] = {
 _PARSED = {Encoding.RAW, Encoding.DOUBLE, Encoding.FLOAT, Encoding.NUMERIC_DOUBLE}
 """Texts that Arrow parses as numbers of the schema's type."""
 _TEXT = pa.large_string()
-_CREATE_PART = 2  # of a row: the create of a key change
+_CREATE_PART = 2  # part of a create from a key change
 
 
 def values(records: Records, node: Node) -> pa.Array:
-    """The node's values, one per record; null where it is null.
+    """Return the node's values, one per record; null where it is null.
 
-    Raises HeadraceError("connect.value_not_in_arrow") for what Arrow cannot hold, and what the
-    decoder of a cell raises.
+    Raises HeadraceError("connect.value_not_in_arrow") for values that Arrow cannot represent, and
+    the errors of a cell's decoder.
     """
     return Evaluation(records, node).array(node)
 
 
 def values_of(records: Records, nodes: Sequence[Node]) -> list[pa.Array]:
-    """The values of several nodes, as `values` of one; their cells are gathered once."""
+    """Return the values of several nodes, as `values` of one; their cells are gathered once."""
     if not nodes:
         return []
     all_nodes = struct_of(None, {str(number): node for number, node in enumerate(nodes)})
@@ -79,7 +79,7 @@ def values_of(records: Records, nodes: Sequence[Node]) -> list[pa.Array]:
 
 
 def encoded_texts(records: Records, node: Node) -> pa.DictionaryArray:
-    """`values` of a node of texts, dictionary-encoded; distinct texts are decoded once."""
+    """Return `values` of a node of texts, dictionary-encoded; distinct texts are decoded once."""
     if (
         isinstance(node, Cell | Column)
         and node.encoding is Encoding.STRING
@@ -93,25 +93,25 @@ def encoded_texts(records: Records, node: Node) -> pa.DictionaryArray:
 
 
 def connect_values(records: Records, node: Node) -> list[object]:
-    """The node's Connect values in Python, one per record: exact for every type and slow."""
+    """Return the node's Connect values in Python, one per record: exact for every type and slow."""
     return Evaluation(records, node).objects(node)
 
 
 def nulls(records: Records, node: Node | None) -> np.ndarray:
-    """Where the node is null (bool, one per record); everywhere if there is no node."""
+    """Return where the node is null (bool, one per record); everywhere if there is no node."""
     if node is None:
         return np.ones(len(records), np.bool_)
     return Evaluation(records, node, only_presence=True).nulls(node)
 
 
 def tombstones(records: Records) -> np.ndarray:
-    """Which records have no value (bool, one per record): their value is null or absent."""
+    """Return the records without a value (bool, one per record): their value is null or absent."""
     absent = records.table.rows["operation"][records.rows] == 0
     return np.asarray(absent | nulls(records, records.shape.value))
 
 
 def carries(records: Records, header: Header) -> np.ndarray:
-    """Which records have the header (bool, one per record)."""
+    """Return the records that have the header (bool, one per record)."""
     if header.on is On.EVERY:
         return np.ones(len(records), np.bool_)
     rows = records.table.rows
@@ -142,11 +142,11 @@ def _cells_in(node: Node, *, only_presence: bool) -> Iterator[Cell]:
 
 
 class Evaluation:
-    """One node over some records: its cells are gathered once.
+    """Evaluates one node over some records: its cells are gathered once.
 
-    What gives values another form than `arrow_type` derives from it: it says which type a schema
-    has (`type_of`), makes constants of it (`constants`), and arrays of cells (`cell_values`), and
-    what stands in place of values that are not there (`stand_ins`).
+    A class for another form than `arrow_type` derives from it and overrides the type of a schema
+    (`type_of`), constants (`constants`), arrays of cells (`cell_values`), and the values in place
+    of missing ones (`stand_ins`).
     """
 
     def __init__(self, records: Records, node: Node, *, only_presence: bool = False) -> None:
@@ -156,15 +156,15 @@ class Evaluation:
         self._gathered = gathering.gather(records, wanted)
 
     def type_of(self, schema: Schema) -> pa.DataType:
-        """The type of arrays of a schema's values."""
+        """Return the type of arrays of a schema's values."""
         return arrow_type(schema)
 
     def constants(self, schema: Schema, values: Sequence[object]) -> pa.Array:
-        """Connect values of a schema as an array of `type_of`."""
+        """Return Connect values of a schema as an array of `type_of`."""
         return arrow_array(schema, values)
 
     def array(self, node: Node) -> pa.Array:
-        """The node's values as an array of `type_of` its schema."""
+        """Return the node's values as an array of `type_of` its schema."""
         match node:
             case Cell() | Column():
                 return self._cells(node)
@@ -233,7 +233,7 @@ class Evaluation:
                     made_up |= kinds == UNAVAILABLE
                 absent = ~(valid | made_up)
                 if node.encoding is Encoding.PYTHON and valid.any():
-                    # A part of a value may be null where the value is not.
+                    # A part of a value may be null although the value is not.
                     absent |= _null_values(node, cells, valid)
                 return absent
             case Struct():
@@ -245,7 +245,7 @@ class Evaluation:
         return np.asarray(self.array(node).is_null())
 
     def unavailable(self, node: Node) -> np.ndarray:
-        """Where the log does not carry the node's value, or a part of it (bool)."""
+        """Return where the log does not carry the node's value, or a part of it (bool)."""
         match node:
             case Cell() | Column():
                 return np.asarray(self._cells_of(node)[:, gathering.KIND] == UNAVAILABLE)
@@ -262,7 +262,7 @@ class Evaluation:
         return np.asarray(np.logical_or.reduce(parts, axis=0, initial=False) & ~absent)
 
     def _guarded(self, node: Struct | Guarded) -> np.ndarray:
-        """Where the node's image or presence makes it null."""
+        """Return where the node's image or presence makes it null."""
         absent = np.zeros(self.count, np.bool_)
         if node.image is not None:
             absent |= ~has_image(self.records, node.image)
@@ -274,7 +274,7 @@ class Evaluation:
         return self.records.table.transactions
 
     def _found(self, node: Cell | Column) -> tuple[np.ndarray, np.ndarray]:
-        """The node's cells, and which of them have bytes."""
+        """Return the node's cells, and whether they have bytes."""
         cells = self._cells_of(node)
         return cells, gathering.has_values(cells)
 
@@ -289,7 +289,7 @@ class Evaluation:
         return self._with_stand_ins(node, array, cells, valid)
 
     def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
-        """The values of gathered cells, null where they are not `valid` (bool)."""
+        """Return the values of gathered cells, null where they are not `valid` (bool)."""
         if not valid.any():
             return pa.nulls(self.count, self.type_of(node.schema))
         array = fast_values(node, cells, valid)
@@ -301,7 +301,7 @@ class Evaluation:
     def _with_stand_ins(
         self, node: Cell | Column, array: pa.Array, cells: np.ndarray, valid: np.ndarray
     ) -> pa.Array:
-        """The made-up values in place of nulls and of unavailable values."""
+        """Return the array with the node's values for nulls and for unavailable values."""
         if valid.all():
             return array
         kinds = cells[:, gathering.KIND]
@@ -317,7 +317,8 @@ class Evaluation:
     def stand_ins(
         self, node: Cell | Column, kinds: np.ndarray, valid: np.ndarray
     ) -> Iterator[tuple[object, np.ndarray]]:
-        """What is shown in place of nulls and of unavailable values, and where (bool)."""
+        """Yield the values in place of nulls and of unavailable values, each with its rows
+        (bool)."""
         unavailable = kinds == UNAVAILABLE
         if isinstance(node, Cell) and node.unavailable is not None and unavailable.any():
             yield node.unavailable, unavailable
@@ -364,7 +365,7 @@ class Evaluation:
 
 
 def has_image(records: Records, image: Image) -> np.ndarray:
-    """Which records' rows have the image (bool)."""
+    """Return whether the records' rows have the image (bool)."""
     rows = records.table.rows
     if image is Image.TRANSACTION:
         transactions = records.table.transactions["image"] != 0
@@ -376,7 +377,7 @@ def has_image(records: Records, image: Image) -> np.ndarray:
 
 
 def fast_values(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
-    """The values of cells whose form Arrow reads; None when it does not read all of them."""
+    """Return the values of cells whose form Arrow parses; None if it cannot parse all of them."""
     encoding, schema = node.encoding, node.schema
     if encoding in _LITTLE_ENDIAN:
         numbers = gathering.as_numbers(cells, valid, _LITTLE_ENDIAN[encoding])
@@ -411,7 +412,7 @@ def fast_values(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa
 
 
 def _texts(binary: pa.Array) -> pa.Array:
-    """Bytes as texts; what is not UTF-8 is replaced as Java does."""
+    """Return bytes as texts; invalid UTF-8 is replaced as Java does."""
     try:
         return binary.cast(_TEXT)
     except pa.ArrowInvalid:
@@ -422,13 +423,13 @@ def _texts(binary: pa.Array) -> pa.Array:
 def distinct_values(
     node: Cell | Column, cells: np.ndarray, valid: np.ndarray
 ) -> tuple[list[object], pa.Array]:
-    """The distinct values, decoded, and the index of each record's value (or null)."""
+    """Return the distinct values, decoded, and the index of each record's value (or null)."""
     encoded = gathering.as_binary(cells, valid).dictionary_encode()
     return [node.decode(raw) for raw in encoded.dictionary.to_pylist()], encoded.indices
 
 
 def _null_values(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Which cells hold a value that is null once it is decoded."""
+    """Return whether cells hold a value that is null once it is decoded."""
     distinct, index = distinct_values(node, cells, valid)
     is_null = pa.array([value is None for value in distinct], pa.bool_())
     return np.asarray(pc.fill_null(is_null.take(index), False))
@@ -442,7 +443,7 @@ def _nulled(array: pa.Array, absent: np.ndarray) -> pa.Array:
 
 
 def _as_text(array: pa.Array, schema: Schema) -> pa.Array:
-    """Values as a Concat shows them: bytes and decimals in base64, as JSON does."""
+    """Return values as texts of a Concat: bytes and decimals in base64, as in JSON."""
     match schema.type:
         case Type.STRING:
             return array

@@ -1,5 +1,5 @@
-"""Texts of times with an offset from UTC, as ISO 8601 has them: read and written a column at a
-time. What has another form is left to slower ways."""
+"""Texts of times with an offset from UTC in ISO 8601: parsed and written a column at a time. Texts
+of other forms are left to slower code."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -16,13 +16,13 @@ from headrace.connect.kernels.memory import PADDING, address_of, load8, load64, 
 _ZERO, _POINT, _COLON, _DASH, _PLUS = (ord(character) for character in "0.:-+")
 _DATE_ENDS, _UTC = ord("T"), ord("Z")
 _DATE = 11
-"""Characters of a date and what divides it from the time: `2026-01-02T`."""
+"""Length of a date and its separator from the time: `2026-01-02T`."""
 _MOST_DIGITS = 9
 _LONGEST = 40
-"""At least the characters of `2026-01-02T03:04:05.123456789+02:00:01`."""
+"""Bytes reserved for a text; at least the length of `2026-01-02T03:04:05.123456789+02:00:01`."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _DAYS_OF_ERA, _EPOCH = 146_097, 719_468
-"""Days of 400 years, and those from 0000-03-01 to 1970-01-01."""
+"""Days of 400 years, and days from 0000-03-01 to 1970-01-01."""
 _FIRST, _BEHIND = -62_135_596_800, 253_402_300_800
 """Seconds since 1970 of 0001-01-01 and of 10000-01-01."""
 _TEXT = pa.large_string()
@@ -30,7 +30,7 @@ _TEXT = pa.large_string()
 
 @inlined_part
 def _two(place):
-    """The number that two digits make; -1 if one of the bytes is not a digit."""
+    """Return the number of two digits; -1 if a byte is not a digit."""
     high, low = load8(place) - _ZERO, load8(place + 1) - _ZERO
     if high < 0 or high > 9 or low < 0 or low > 9:
         return np.int64(-1)
@@ -39,7 +39,7 @@ def _two(place):
 
 @part
 def _days(place):
-    """The days since 1970-01-01 of `2026-01-02`; _BEHIND where there is no such day."""
+    """Return the days since 1970-01-01 of `2026-01-02`; _BEHIND for an invalid date."""
     century, of_century = _two(place), _two(place + 2)
     month, day = _two(place + 5), _two(place + 8)
     sound = century >= 0 and of_century >= 0 and 1 <= month <= 12 and day >= 1
@@ -63,7 +63,7 @@ def _days(place):
 
 @part
 def _offset(place, end):
-    """The seconds of `Z` or `+hh:mm[:ss]`; _DAY where it is neither."""
+    """Return the seconds of `Z` or `+hh:mm[:ss]`; _DAY for any other text."""
     if end - place == 1 and load8(place) == _UTC:
         return np.int64(0)
     if end - place != 6 and end - place != 9:
@@ -82,7 +82,7 @@ def _offset(place, end):
 
 @entry
 def _read(offsets, count, data, has_date, seconds, shifts, fractions):
-    """The parts of `count` texts; returns how many have the form."""
+    """Parse `count` texts into their parts; return how many have the form."""
     for i in range(count):
         place = data + load64(offsets + 8 * i)
         end = data + load64(offsets + 8 * i + 8)
@@ -136,7 +136,7 @@ def _put_two(number, out):
 
 @part
 def _put_date(days, out):
-    """`2026-01-02T` of days since 1970-01-01; returns its end."""
+    """Write `2026-01-02T` for days since 1970-01-01; return its end."""
     shifted_days = days + _EPOCH
     era = shifted_days // _DAYS_OF_ERA
     of_era = shifted_days - era * _DAYS_OF_ERA
@@ -156,7 +156,7 @@ def _put_date(days, out):
 
 @part
 def _put_offset(offset, out):
-    """`Z` or `+hh:mm[:ss]`; returns its end."""
+    """Write `Z` or `+hh:mm[:ss]`; return its end."""
     if offset == 0:
         store8(out, _UTC)
         return out + 1
@@ -173,7 +173,7 @@ def _put_offset(offset, out):
 
 @entry
 def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
-    """`count` texts, one after the other at `out`; `ends` get where each ends."""
+    """Write `count` texts, one after the other at `out`; store the end of each in `ends`."""
     begin = out
     for i in range(count):
         if has_date:
@@ -196,21 +196,21 @@ def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
 @dataclass(frozen=True, eq=False)
 class ZonedTexts:
     """Times as their parts, int64 each: the `seconds` since 1970-01-01 (without dates: since
-    midnight) that the text shows, and the `offsets` from UTC in seconds."""
+    midnight) of the local time, and the `offsets` from UTC in seconds."""
 
     seconds: np.ndarray
     offsets: np.ndarray
     _fractions: np.ndarray
-    """Addresses and lengths of points and digits, without zeros at their ends."""
+    """Addresses and lengths of the points and digits of fractions, without trailing zeros."""
     _texts: pa.Array
-    """Keeps the memory that `_fractions` are in."""
+    """The texts, which own the memory of `_fractions`."""
     _has_date: bool
 
     @classmethod
     def read(cls, texts: pa.LargeStringArray, *, has_date: bool) -> ZonedTexts | None:
-        """Texts without nulls, `2026-01-02T03:04:05.123+02:00` or without the date; seconds,
-        fractions of up to nine digits may be left out, and `Z` is UTC. None when one has another
-        form, a year that has not four digits, or names no time that there is."""
+        """Parse texts without nulls, `2026-01-02T03:04:05.123+02:00` or without the date; seconds
+        and fractions of up to nine digits are optional, and `Z` is UTC. None if a text has another
+        form, a year without four digits, or an invalid date or time."""
         count = len(texts)
         _, offsets, held = texts.buffers()
         if count == 0 or held is None:
@@ -225,8 +225,8 @@ class ZonedTexts:
         return cls(seconds, shifts, fractions, texts, has_date) if read == count else None
 
     def written(self, seconds: np.ndarray, offsets: np.ndarray) -> pa.LargeStringArray | None:
-        """The texts of other seconds and offsets (int64), with the same fractions; None when a year
-        has not four digits."""
+        """Return the texts of other seconds and offsets (int64), with the same fractions; None if a
+        year has not four digits."""
         count = len(seconds)
         if self._has_date and not (int(seconds.min()) >= _FIRST and int(seconds.max()) < _BEHIND):
             return None

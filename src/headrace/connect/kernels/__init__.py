@@ -1,1 +1,1 @@
-"""Memory, texts and numbers for all kernels, and how entries and parts are compiled."""
+"""Memory, texts and numbers for all kernels, and the compilation of entries and parts."""

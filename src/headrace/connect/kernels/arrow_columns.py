@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 class ColumnAddresses(NamedTuple):
-    """Addresses of a column of texts or bytes with 32-bit offsets; valid while the array lives.
+    """The addresses of a column of texts or bytes with 32-bit offsets; valid while the array lives.
     `validity` is 0 if no row is null, its bits begin at `shift`; `offsets` is the address of the
     first row's offset; `length` is the bytes of all rows."""
 
@@ -21,7 +21,7 @@ class ColumnAddresses(NamedTuple):
 
 
 def with_short_offsets(array: pa.Array) -> pa.Array:
-    """The column as string or binary; one without type as string."""
+    """Return the column as string or binary; a column of type null as string."""
     kind = array.type
     if pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())
@@ -31,7 +31,7 @@ def with_short_offsets(array: pa.Array) -> pa.Array:
 
 
 def column_addresses(array: pa.Array) -> ColumnAddresses:
-    """The addresses of a column that `with_short_offsets` returned."""
+    """Return the addresses of a column that `with_short_offsets` returned."""
     validity, offsets, data = array.buffers()
     length = 0
     if len(array) and offsets is not None:

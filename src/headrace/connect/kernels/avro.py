@@ -1,4 +1,4 @@
-"""Avro's binary encoding of numbers and bytes, as kernels write it."""
+"""Avro's binary encoding of numbers and bytes, for kernels."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -10,8 +10,8 @@ from headrace.connect.kernels.memory import copy, store8
 
 @part
 def put_long(value, out):
-    """An int or long: zig-zag, seven bits per byte, lowest first; returns its end. Writes at most
-    10 bytes."""
+    """Write an int or long: zig-zag, seven bits per byte, lowest first; return its end. Writes at
+    most 10 bytes."""
     value = (value << 1) ^ (value >> 63)
     while value & ~0x7F:
         store8(out, (value & 0x7F) | 0x80)
@@ -23,5 +23,5 @@ def put_long(value, out):
 
 @part
 def put_block(address, length, out):
-    """A string or bytes: the length and the bytes; returns its end."""
+    """Write a string or bytes: the length and the bytes; return its end."""
     return copy(address, length, put_long(length, out))

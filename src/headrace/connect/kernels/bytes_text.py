@@ -13,11 +13,11 @@ from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import load8, store8, store16
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-# Two base64 characters for 12 bits.
+# Two base64 characters for each 12 bits.
 BASE64_PAIRS = np.array(
     [_ALPHABET[i >> 6] | _ALPHABET[i & 63] << 8 for i in range(4096)], np.uint16
 )
-# Two small hexadecimal digits for a byte.
+# Two lower-case hexadecimal digits for each byte.
 HEXADECIMAL_PAIRS = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 
 _PAD = ord("=")
@@ -25,14 +25,14 @@ _PAD = ord("=")
 
 @part
 def put_three_bytes(bits, out):
-    """Base64 of three bytes, the first one highest; writes 4 bytes."""
+    """Write base64 of three bytes, the first one highest: 4 bytes."""
     store16(out, np.int64(BASE64_PAIRS[(bits >> 12) & 4095]))
     store16(out + 2, np.int64(BASE64_PAIRS[bits & 4095]))
 
 
 @part
 def put_base64(address, length, out):
-    """Base64 of bytes, padded; returns its end. Writes no more than that."""
+    """Write base64 of bytes, padded; return its end. Writes no further bytes."""
     while length > 0:
         bits = load8(address) << 16
         if length > 1:
@@ -52,7 +52,7 @@ def put_base64(address, length, out):
 
 @part
 def put_hexadecimal(address, length, out):
-    """Two small hexadecimal digits for each byte; returns their end."""
+    """Write two lower-case hexadecimal digits for each byte; return their end."""
     for i in range(length):
         store16(out + 2 * i, np.int64(HEXADECIMAL_PAIRS[load8(address + i)]))
     return out + 2 * length

@@ -1,4 +1,4 @@
-"""Whether bytes are the same, for compiled code."""
+"""Comparison of bytes, for compiled code."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -12,7 +12,7 @@ from headrace.connect.kernels.memory import load8
 
 @part
 def same_bytes(a, size_a, b, size_b):
-    """Whether the `size_a` bytes at the address `a` are the `size_b` bytes at `b`."""
+    """Return whether the `size_a` bytes at the address `a` are the `size_b` bytes at `b`."""
     if size_a != size_b:
         return False
     difference = np.int64(0)

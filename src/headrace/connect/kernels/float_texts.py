@@ -21,7 +21,7 @@ _end_of_number = stack_memory(8)
 
 
 def _from_text(name, width):
-    """C's strtod or strtof, as the bits of the number."""
+    """Return an intrinsic for C's strtod or strtof that returns the bits of the number."""
     result = ir.DoubleType() if width == 64 else ir.FloatType()
 
     @intrinsic
@@ -50,8 +50,8 @@ _strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
 
 @part
 def float_bits(address, length, width):
-    """The bits of a float of `width` bits from a text that has only characters of decimal numbers;
-    -1 if the text is not a number, has more than 64 bytes, or is too large for a float."""
+    """Return the bits of a float of `width` bits for a text that has only characters of decimal
+    numbers; -1 if the text is not a number, has more than 64 bytes, or is too large for a float."""
     if length < 1 or length > _MOST_BYTES:
         return np.int64(-1)
     text = _number_text()
@@ -61,7 +61,7 @@ def float_bits(address, length, width):
     bits = _strtod(text, end) if width == 64 else _strtof(text, end)
     if load64(end) != text + length:
         return np.int64(-1)
-    # What is too large reads as an infinity.
+    # Numbers that are too large are parsed as infinity.
     if width == 64:
         if (bits >> 52) & 0x7FF == 0x7FF:
             return np.int64(-1)

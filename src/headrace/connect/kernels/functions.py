@@ -1,6 +1,6 @@
 """Compiled functions: entries, which Python calls, and parts, which only kernels call.
 
-Each content of the sources has a folder of its own for what was compiled of them.
+Compiled files are kept in a folder per content of the sources.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from headrace.connect.kernels.other_packages import releases
 
 
 def _kernel_sources(package: Path) -> list[Path]:
-    """The modules below `package` that compile kernels, and the modules that these import names
-    from at the beginning of a line, near and far. What is imported from a package (`from
-    headrace.debezium import decimals`) is not followed."""
+    """Return the modules below `package` that compile kernels, and the modules that these import
+    names from at the beginning of a line, directly or indirectly. Imports from a package (`from
+    headrace.debezium import decimals`) are not followed."""
     texts = {source: source.read_text("utf-8") for source in package.rglob("*.py")}
     waiting = [
         source
@@ -47,7 +47,7 @@ def _kernel_sources(package: Path) -> list[Path]:
 
 
 def _sources_digest() -> str:
-    """Names the folder of compiled kernels. It stands for:
+    """Return the digest that names the folder of compiled kernels. It covers:
 
     - the content of the sources that make kernels: Numba does not notice changes in the modules
       that a kernel calls
@@ -68,28 +68,29 @@ def _sources_digest() -> str:
 
 config.CACHE_DIR = str(kernel_folder(_sources_digest()))
 
-# Kernels never run under the GIL, and divide as C does.
+# Kernels release the GIL, and divide as C does.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def entry(function: Callable[..., Any]) -> Any:
-    """A kernel that Python calls, or another kernel by its address: compiled, kept on disk and
-    optimised as one with the parts that it calls. All its arguments are int64."""
+    """Compile a kernel that Python calls, or another kernel by its address: it is kept on disk, and
+    optimised together with the parts that it calls. All its arguments are int64."""
     return make_entry(function, OPTIONS)
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """What only kernels call: linked into them, never a product of its own."""
+    """Compile a function that only kernels call: it is linked into them, and has no file of its
+    own."""
     return make_part(function, is_inlined=False, options=OPTIONS)
 
 
 def inlined_part(function: Callable[..., Any]) -> Any:
-    """A part of a hot loop that has a name: compiled into its caller as if it stood there, once for
+    """Compile a part of a hot loop: it is compiled into its caller as if written there, once for
     each set of constants."""
     return make_part(function, is_inlined=True, options=OPTIONS)
 
 
 def inlined(known_part: Any) -> Any:
-    """The same part, compiled into its callers: for loops that call it for each row or cell, where
-    a call takes 3 to 5 ns."""
+    """Return the same part, compiled into its callers: for loops that call it for each row or cell,
+    where a call takes 3 to 5 ns."""
     return inlined_part(known_part.py_func)

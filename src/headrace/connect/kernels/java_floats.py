@@ -1,5 +1,5 @@
-"""Floating-point numbers as Java writes them, from their bits: Raffaele Giulietti's Schubfach,
-which is what Java's `Double.toString` has been since version 19.
+"""Floating-point numbers as Java writes them, from their bits: Raffaele Giulietti's Schubfach, the
+algorithm of Java's `Double.toString` since version 19.
 
 The rules on memory are those of `headrace.connect.kernels.memory`.
 """
@@ -40,7 +40,7 @@ _THOUSANDTH = struct.unpack("<q", struct.pack("<d", 0.001))[0]
 
 
 def _power_words(k: int) -> tuple[int, int]:
-    """10**-k, scaled to 126 bits and rounded up, as its high and low 63 bits."""
+    """Return 10**-k, scaled to 126 bits and rounded up, as its high and low 63 bits."""
     shift = (-k * 913_124_641_741 >> 38) - 125
     numerator, denominator = (10**-k, 1) if k <= 0 else (1, 10**k)
     if shift < 0:
@@ -56,7 +56,8 @@ _POWERS = np.array([_power_words(k) for k in range(_LEAST_POWER, _LARGEST_POWER 
 
 @part
 def _rounded(high, low, value):
-    """`value` times a power, its last bit set where bits were cut off (rounding to odd)."""
+    """Return `value` times a power, with the last bit set if bits were cut off (rounding to
+    odd)."""
     product = wrapping_multiply(high, value)
     z = wrapping_add((product >> 1) & _MASK_63, multiply_high(low, value))
     whole = wrapping_add(multiply_high(high, value), (z >> 63) & 1)
@@ -65,7 +66,7 @@ def _rounded(high, low, value):
 
 @part
 def _put_shortest(digits, exponent, out):
-    """`digits` times 10**`exponent`, as Java writes it."""
+    """Write `digits` times 10**`exponent`, as Java does."""
     tens = divide(digits, 10)
     while 10 * tens == digits:
         digits = tens
@@ -80,10 +81,10 @@ def _put_shortest(digits, exponent, out):
 
 @part
 def _put_short_decimal(bits, out):
-    """A positive number with up to four decimal places; 0 when it has more.
+    """Write a positive number with up to four decimal places; return 0 if it has more.
 
     No two decimals of 15 digits are nearest to the same double, so such a decimal is the shortest
-    one. Dividing by a power of ten is exact enough to see that it is there.
+    one. Dividing by a power of ten is exact enough to detect it.
     """
     value = as_double(bits)
     if value >= 1e10:
@@ -99,8 +100,9 @@ def _put_short_decimal(bits, out):
 
 @part
 def _put_binary_float(c, q, is_least_normal, shift, out):
-    """The shortest decimal that rounds to `c` times 2**`q`; `is_least_normal`: the next smaller
-    number is nearer than the next larger one. `shift` is -1 where `c` was multiplied by ten."""
+    """Write the shortest decimal that rounds to `c` times 2**`q`; `is_least_normal`: the next
+    smaller number is nearer than the next larger one. `shift` is -1 if `c` was multiplied by
+    ten."""
     odd = c & 1
     middle = c << 2
     upper = middle + 2
@@ -134,7 +136,7 @@ def _put_binary_float(c, q, is_least_normal, shift, out):
 
 @part
 def put_java(value, count, exponent, out):
-    """`value` has `count` digits, the first of them stands for 10**exponent."""
+    """Write `value`, which has `count` digits, the first of which stands for 10**exponent."""
     if -3 <= exponent < 0:
         store64(out, _LEADING_ZEROS)
         return put_int(value, out + 1 - exponent)
@@ -162,8 +164,8 @@ def put_java(value, count, exponent, out):
 
 @part
 def _put_ieee(negative, biased, fraction, precision, infinite, least, tiny, out):
-    """A number of `precision` bits: its biased exponent (`infinite`: none) and fraction; `least`
-    is the exponent of the smallest one, below `tiny` of which Java shows a second digit."""
+    """Write a number of `precision` bits: its biased exponent (`infinite`: none) and fraction;
+    `least` is the exponent of the smallest one, below `tiny` of which Java shows a second digit."""
     if biased == infinite and fraction:
         store64(out, _NAN)
         return out + 3
@@ -193,7 +195,7 @@ def _put_ieee(negative, biased, fraction, precision, infinite, least, tiny, out)
 
 @part
 def put_double(bits, out):
-    """A double's 64 bits as Java's Double.toString writes it; returns its end."""
+    """Write a double's 64 bits as Java's Double.toString does; return its end."""
     fraction = bits & ((1 << 52) - 1)
     if bits >= _THOUSANDTH:
         end = _put_short_decimal(bits, out)
@@ -204,6 +206,6 @@ def put_double(bits, out):
 
 @part
 def put_single(bits, out):
-    """A float's 32 bits as Java's Float.toString writes it; returns its end."""
+    """Write a float's 32 bits as Java's Float.toString does; return its end."""
     fraction = bits & ((1 << 23) - 1)
     return _put_ieee((bits >> 31) & 1, (bits >> 23) & 0xFF, fraction, 24, 0xFF, -149, 8, out)

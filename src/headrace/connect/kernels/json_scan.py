@@ -1,8 +1,8 @@
-"""JSON texts walked by kernels: strings and values passed over, and texts that have the form that
-Jackson gives them.
+"""Kernels that scan JSON texts: they skip strings and values, and check texts for the form that
+Jackson writes.
 
-A function returns the end of what it passed, or -1 where there is no such thing before `end`. The
-rules on memory are those of `headrace.connect.kernels.memory`.
+A function returns the end of what it skipped, or -1 if `end` comes first or the text has another
+form. The rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -28,18 +28,18 @@ _TRUE, _FALSE, _NULL = (as_word(text) for text in (b"true", b"alse", b"null"))
 _SPACE = 32
 _MOST_DEPTH = 60
 _MOST_EXACT = 15
-"""Digits with which a decimal text is the shortest one of its double."""
+"""The most digits with which a decimal text is always the shortest one of its double."""
 _MOST_LONG = 18
 _LARGEST_PLAIN, _SMALLEST_PLAIN = 7, 3
-"""Digits before the point, and zeros behind it at most, of doubles that Java writes without an
+"""The most digits before the point, and zeros after it, of doubles that Java writes without an
 exponent."""
 _BEYOND_BASIC_PLANE = 0xF0
 
 
 @intrinsic
 def string_mask16(typing_context, source):  # noqa: ARG001
-    """Bit i is set where byte i ends a run of plain characters in a JSON string: a quote, a
-    backslash or a control character."""
+    """Return a mask of 16 bytes: bit i is set if byte i ends a run of plain characters in a JSON
+    string: a quote, a backslash or a control character."""
 
     def generate(_context, builder, _signature, arguments):
         pointer = builder.inttoptr(arguments[0], _BYTES16.as_pointer())
@@ -60,7 +60,7 @@ def string_mask16(typing_context, source):  # noqa: ARG001
 
 @part
 def skip_space(place, end):
-    """The place after white space; `end` if nothing else follows."""
+    """Return the place after white space; `end` if nothing else follows."""
     while place < end:
         byte = load8(place)
         if byte > _SPACE or (byte != _SPACE and byte != 10 and byte != 13 and byte != 9):
@@ -71,7 +71,7 @@ def skip_space(place, end):
 
 @part
 def plain_end(place, end):
-    """Where a run of plain characters of a string ends; -1: it does not."""
+    """Return the end of a run of plain characters of a string; -1: it does not end."""
     while place < end:
         mask = string_mask16(place)
         if mask:
@@ -83,7 +83,7 @@ def plain_end(place, end):
 
 @part
 def skip_string(place, end):
-    """The place after the string that begins at `place`, the byte after its first quote."""
+    """Return the place after the string that begins at `place`, the byte after its first quote."""
     while True:
         place = plain_end(place, end)
         if place < 0:
@@ -100,7 +100,7 @@ def skip_string(place, end):
 
 @part
 def skip_value(place, end):
-    """The place after the value at `place`: only its brackets and strings are parsed."""
+    """Return the place after the value at `place`: only its brackets and strings are parsed."""
     depth = 0
     while place < end:
         byte = load8(place)
@@ -132,13 +132,14 @@ def _is_digit(byte):
 
 @part
 def is_upper_hexadecimal(byte):
-    """Whether a byte is a digit or a letter from A to F."""
+    """Return whether a byte is a digit or a letter from A to F."""
     return _is_digit(byte) or (byte >= 65 and byte <= 70)
 
 
 @part
 def hexadecimal_unit(place):
-    """The number of four hexadecimal digits of either case; -1 if a byte is not such a digit."""
+    """Return the number of four hexadecimal digits of either case; -1 if a byte is not such a
+    digit."""
     unit = np.int64(0)
     for i in range(4):
         byte = load8(place + i)
@@ -154,7 +155,8 @@ def hexadecimal_unit(place):
 
 @part
 def _canonical_escape(place, end):
-    """The place after the escape at `place`, a backslash, if it is one that Jackson writes."""
+    """Return the place after the escape at `place`, a backslash, if it is one that Jackson
+    writes."""
     if place + 1 >= end:
         return np.int64(-1)
     kind = load8(place + 1)
@@ -181,7 +183,7 @@ def _canonical_escape(place, end):
 
 @part
 def _canonical_string(place, end):
-    """The place after the string whose first quote is before `place`, as Jackson writes it."""
+    """Return the place after the string whose first quote is before `place`, in Jackson's form."""
     begin = place
     while True:
         place = plain_end(place, end)
@@ -203,7 +205,7 @@ def _canonical_string(place, end):
 
 @part
 def digits_end(place, end):
-    """The place after a run of digits."""
+    """Return the place after a run of digits."""
     while place < end and _is_digit(load8(place)):
         place += 1
     return place
@@ -211,7 +213,7 @@ def digits_end(place, end):
 
 @part
 def _canonical_number(place, end):
-    """The place after the text of a Java long, or of a double without exponent."""
+    """Return the place after the text of a Java long, or of a double without exponent."""
     if load8(place) == _DASH:
         place += 1
         if (
@@ -252,13 +254,13 @@ def _canonical_number(place, end):
 
 @part
 def is_word(place, end, word, length):
-    """Whether the `length` characters (at most 4) of `word` stand at `place`."""
+    """Return whether the `length` characters (at most 4) of `word` are at `place`."""
     return place + length <= end and load32(place) == word
 
 
 @part
 def canonical_scalar(place, end):
-    """The place after a string, number, boolean or null in the form that Jackson gives it."""
+    """Return the place after a string, number, boolean or null in Jackson's form."""
     byte = load8(place)
     if byte == QUOTE:
         return _canonical_string(place + 1, end)
@@ -273,8 +275,8 @@ def canonical_scalar(place, end):
 
 @part
 def canonical_value(place, end):
-    """The place after a value without white space whose strings and numbers have Jackson's form; -1
-    also for values that are nested more than 60 deep."""
+    """Return the place after a value without white space whose strings and numbers have Jackson's
+    form; -1 also for values that are nested more than 60 deep."""
     kinds, depth = np.int64(0), 0  # a bit for each open bracket: 1 is an object
     while place < end:
         byte = load8(place)
@@ -297,7 +299,7 @@ def canonical_value(place, end):
             place = canonical_scalar(place, end)
             if place < 0:
                 return place
-        # Behind a value: what is open closes, or goes on.
+        # After a value, open brackets are closed, or the next element begins.
         while depth > 0:
             if place >= end:
                 return np.int64(-1)
@@ -322,7 +324,7 @@ def canonical_value(place, end):
 
 @part
 def _member_name(place, end):
-    """The place after the colon of a member."""
+    """Return the place after the colon of a member."""
     if place >= end or load8(place) != QUOTE:
         return np.int64(-1)
     place = _canonical_string(place + 1, end)
@@ -333,7 +335,7 @@ def _member_name(place, end):
 
 @part
 def are_equal(one, other, length):
-    """Whether `length` bytes are the same; reads up to 7 bytes beyond them."""
+    """Return whether `length` bytes are the same; reads up to 7 bytes beyond them."""
     offset = 0
     while offset + 8 <= length:
         if load64(one + offset) != load64(other + offset):

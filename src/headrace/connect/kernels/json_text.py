@@ -1,5 +1,5 @@
-"""JSON's strings, booleans and bytes as kernels write them: as Kafka Connect's JsonConverter
-(Jackson) does."""
+"""JSON's strings, booleans and bytes, written by kernels as by Kafka Connect's JsonConverter
+(Jackson)."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -24,13 +24,13 @@ _FALSE = int.from_bytes(b"false", "little")
 
 
 def _escape(byte: int) -> int:
-    """What Jackson writes for a character that it escapes; the length is in the highest byte."""
+    """Return Jackson's escape of a character; the length is in the highest byte."""
     short = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", _QUOTE: b'"', _BACKSLASH: b"\\"}
     text = b"\\" + short.get(byte, b"u00%02X" % byte)
     return int.from_bytes(text.ljust(7, b"\0") + bytes([len(text)]), "little")
 
 
-# By byte; only control characters, the quote and the backslash are ever looked up.
+# Escapes by byte; only those of control characters, the quote and the backslash are used.
 _ESCAPES = np.array([_escape(byte) for byte in range(_BACKSLASH + 1)], np.int64)
 
 
@@ -45,8 +45,8 @@ def _put_escaped_unit(unit, out):
 
 @part
 def _put_surrogates(address, end, out):
-    """A character of four bytes as two escapes, as Jackson writes it to bytes; returns the end,
-    `out + 1` when the bytes are no such character and the first was copied."""
+    """Write a character of four bytes as two escapes, as Jackson writes it to bytes; return the
+    end, or `out + 1` if the bytes are no such character and only the first was copied."""
     store8(out, load8(address))
     if end - address < 4:
         return out + 1
@@ -65,7 +65,7 @@ def _put_surrogates(address, end, out):
 
 @part
 def put_string(address, length, out):
-    """A JSON string; returns its end. Writes up to `6 * length + 2` bytes and 16 more."""
+    """Write a JSON string; return its end. Writes up to `6 * length + 2` bytes and 16 more."""
     store8(out, _QUOTE)
     out += 1
     end = address + length
@@ -98,14 +98,14 @@ def put_string(address, length, out):
 
 @part
 def put_boolean(value, out):
-    """`true` or `false`; returns its end. Writes up to 8 bytes."""
+    """Write `true` or `false`; return its end. Writes up to 8 bytes."""
     store64(out, _TRUE if value else _FALSE)
     return out + (4 if value else 5)
 
 
 @part
 def put_bytes(address, length, out):
-    """Base64 of bytes in quotes; returns its end."""
+    """Write base64 of bytes in quotes; return its end."""
     store8(out, _QUOTE)
     out = put_base64(address, length, out + 1)
     store8(out, _QUOTE)

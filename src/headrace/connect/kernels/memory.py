@@ -1,4 +1,4 @@
-"""Loads, stores and 16-byte compares on raw addresses, for the compiled kernels.
+"""Loads, stores and 16-byte comparisons on raw addresses, for kernels.
 
 A kernel takes addresses as int64 and checks every length against the end of its input before it
 calls these. Array arguments between compiled functions cost reference counts; addresses do not
@@ -27,7 +27,7 @@ _SAME_LANE = ir.Constant(ir.VectorType(ir.IntType(32), 16), [0] * 16)
 
 
 def address_of(array: np.ndarray) -> int:
-    """The address of an array's first byte; valid while the array lives."""
+    """Return the address of an array's first byte; valid while the array lives."""
     return int(array.ctypes.data)
 
 
@@ -85,7 +85,7 @@ def _storer(bits: int) -> Any:
 
 load8, load16, load32, load64 = _loader(8), _loader(16), _loader(32), _loader(64)
 load32_signed = _loader(32, signed=True)
-# Network byte order, unsigned except for the 64-bit one (which is int64 as everything here).
+# Network byte order, unsigned except for the 64-bit one (int64, like all numbers here).
 load16_be, load32_be, load64_be = (
     _loader(16, swap=True),
     _loader(32, swap=True),
@@ -107,7 +107,8 @@ def copy16(typing_context, target, source):  # type: ignore[no-untyped-def]
 
 
 def stack_memory(size: int) -> Any:
-    """A function for kernels: the address of `size` bytes that live until the kernel returns."""
+    """Return a function for kernels that returns the address of `size` bytes, which live until the
+    kernel returns."""
 
     @intrinsic
     def allocate(typing_context):  # type: ignore[no-untyped-def]
@@ -121,8 +122,8 @@ def stack_memory(size: int) -> Any:
 
 
 def caller_of(count: int) -> Any:
-    """A function for kernels: calls the kernel at an address with `count` arguments, all int64. It
-    is compiled by itself, not into its caller: see `headrace.connect.kernels.loading`."""
+    """Return a function for kernels that calls the kernel at an address with `count` arguments, all
+    int64. The called kernel is compiled separately: see `headrace.connect.kernels.loading`."""
     integer = ir.IntType(64)
     kind = ir.FunctionType(integer, [integer] * count)
 
@@ -143,8 +144,8 @@ def _mask(builder: Any, condition: Any) -> Any:
 
 @intrinsic
 def copy16_json_mask(typing_context, target, source):  # type: ignore[no-untyped-def]
-    """Copy 16 bytes; bit i of the answer is set when JSON must escape byte i, or when it
-    begins a character beyond the basic plane (four bytes of UTF-8)."""
+    """Copy 16 bytes; return a mask: bit i is set if JSON must escape byte i, or if it begins a
+    character beyond the basic plane (four bytes of UTF-8)."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value = _load(builder, arguments[1], _BYTES16)
@@ -161,13 +162,13 @@ def copy16_json_mask(typing_context, target, source):  # type: ignore[no-untyped
 
 @intrinsic
 def copy16_plain_mask(typing_context, target, source):  # type: ignore[no-untyped-def]
-    """Copy 16 bytes; bit i of the answer is clear when byte i is a printable ASCII character, and
+    """Copy 16 bytes; return a mask: bit i is clear if byte i is a printable ASCII character, and
     neither a quote nor a backslash."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value = _load(builder, arguments[1], _BYTES16)
         _store(builder, value, arguments[0], _BYTES16)
-        # Signed, bytes from 128 on are below the space as well.
+        # As signed numbers, bytes from 128 on are less than the space, too.
         control = builder.icmp_signed("<", value, _splat(32))
         delete = builder.icmp_unsigned("==", value, _splat(127))
         quote = builder.icmp_unsigned("==", value, _splat(34))
@@ -180,7 +181,8 @@ def copy16_plain_mask(typing_context, target, source):  # type: ignore[no-untype
 
 @intrinsic
 def copy_text_mask16(typing_context, source):  # type: ignore[no-untyped-def]
-    """Bit i is set when byte i is a tab, a newline or a backslash (COPY's text format)."""
+    """Return a mask of 16 bytes: bit i is set if byte i is a tab, a newline or a backslash (COPY's
+    text format)."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value = _load(builder, arguments[0], _BYTES16)
@@ -194,7 +196,7 @@ def copy_text_mask16(typing_context, source):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def byte_mask16(typing_context, source, byte):  # type: ignore[no-untyped-def]
-    """Bit i is set when byte i of 16 is `byte`."""
+    """Return a mask: bit i is set if byte i of 16 is `byte`."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value = _load(builder, arguments[0], _BYTES16)
@@ -208,7 +210,7 @@ def byte_mask16(typing_context, source, byte):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def unequal_mask16(typing_context, left, right):  # type: ignore[no-untyped-def]
-    """Bit i is set when the bytes i of two times 16 differ."""
+    """Return a mask: bit i is set if the bytes i of two times 16 differ."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         a, b = (_load(builder, address, _BYTES16) for address in arguments)
@@ -219,7 +221,7 @@ def unequal_mask16(typing_context, left, right):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def count_trailing_zeros(typing_context, value):  # type: ignore[no-untyped-def]
-    """Index of the lowest set bit; 64 if no bit is set."""
+    """Return the index of the lowest set bit; 64 if no bit is set."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -229,7 +231,7 @@ def count_trailing_zeros(typing_context, value):  # type: ignore[no-untyped-def]
 
 @part
 def copy(source, length, target):  # type: ignore[no-untyped-def]
-    """Copy `length` bytes in steps of 16; returns the end of the copy."""
+    """Copy `length` bytes in steps of 16; return the end of the copy."""
     for offset in range(0, length, 16):
         copy16(target + offset, source + offset)
     return target + length

@@ -1,10 +1,10 @@
-"""All that headrace uses of Numba beyond its public names, and beyond `numba.core.types` and
-`numba.core.cgutils`, which its guide to intrinsics names: where compiled functions are kept, how
-parts of them are compiled, and where their code is in memory. It was tried with `LOWEST` and with
-the version of constraints.txt. Others may have other names, or use them in other ways: files lie by
-the paths of sources then, parts are plain `njit` functions, and a kernel that another one calls by
-its address is compiled twice. That is slower and gives the same; plain parts are a warning. Damaged
-files are not found without them."""
+"""All uses of Numba beyond its public names, and beyond `numba.core.types` and
+`numba.core.cgutils`, which its guide to intrinsics names: the folders of compiled functions, the
+compilation of parts, and the addresses of compiled code. The module was tested with `LOWEST` and
+with the version of constraints.txt. If another version has other names or other arguments, files
+are kept by the paths of sources, parts are plain `njit` functions, and a kernel that is called by
+its address is compiled twice. That is slower, with the same results; plain parts are a warning.
+Damaged files are not detected then."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ log = logging.getLogger(__name__)
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
 LOWEST = (0, 63)
-"""The oldest Numba whose private names are used, which pyproject.toml asks for."""
+"""The oldest Numba whose private names are used; pyproject.toml requires it."""
 
 NEWEST = (0, 68)
-"""The newest Numba with which this module was tried. A later one has to compile a part first."""
+"""The newest Numba with which this module was tested. With a later one, a part is compiled as a
+test first."""
 
 PLAIN_PARTS = "HEADRACE_PLAIN_PARTS"
-"""The environment variable that has parts compiled by plain `njit`, for a comparison."""
+"""The environment variable that makes parts plain `njit` functions, for comparisons."""
 
 
 def _made_of_private_names(make: Callable[[], Any]) -> Any:
-    """What `make` gives; None where Numba is older than `LOWEST`, or where `make` fails: another
-    Numba may lack a name, or take other arguments."""
+    """Return the result of `make`; None if Numba is older than `LOWEST`, or if `make` fails:
+    another Numba may lack a name, or take other arguments."""
     if version_info.short < LOWEST:
         return None
     try:
@@ -50,14 +51,14 @@ def _made_of_private_names(make: Callable[[], Any]) -> Any:
 
 
 def _kernel_locator() -> Any:
-    """The class that says where Numba keeps kernels. Raises ImportError or AttributeError where
-    Numba has other names."""
+    """Return the locator class that tells Numba where kernels are kept. Raises ImportError or
+    AttributeError if Numba has other names."""
     from numba.core.caching import CacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
 
     class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):
-        """The folder of a kernel's module below `numba.config.CACHE_DIR`, whose name stands for the
-        content of all sources that make kernels: installations of the same sources share it,
-        wherever they are."""
+        """The folder of a kernel's module below `numba.config.CACHE_DIR`, whose name is a digest of
+        all sources that make kernels: installations of the same sources share it, whatever their
+        paths."""
 
         def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
             self._py_file = py_file
@@ -75,7 +76,8 @@ def _kernel_locator() -> Any:
 
         @classmethod
         def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
-            """A locator; None for another package's function, which has Numba's own locators."""
+            """Return a locator; None for another package's function, which has Numba's own
+            locators."""
             if not py_func.__module__.startswith(_PACKAGE):
                 return None
             return super().from_function(py_func, py_file)
@@ -95,7 +97,8 @@ def _kernel_locator() -> Any:
 
         @classmethod
         def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
-            """A locator; None for headrace's functions, and packages without entry points."""
+            """Return a locator; None for headrace's functions, and packages without entry
+            points."""
             if not release_of(py_func.__module__):
                 return None
             return super(KernelLocator, cls).from_function(py_func, py_file)
@@ -105,12 +108,12 @@ def _kernel_locator() -> Any:
 
 
 _DIGEST_BYTES = 16
-"""Of the digest at the end of each file."""
+"""Bytes of the digest at the end of each file."""
 
 
 def _checked_files() -> Any:
-    """The class of the files that Numba keeps of a kernel. Raises ImportError or AttributeError
-    where Numba has other names."""
+    """Return the class of Numba's cache files. Raises ImportError or AttributeError if Numba has
+    other names."""
     from numba.core.caching import IndexDataCacheFile
 
     for name in (
@@ -119,13 +122,15 @@ def _checked_files() -> Any:
         getattr(IndexDataCacheFile, name)
 
     class CheckedFiles(IndexDataCacheFile):
-        """Files that end with a digest of their content, which Numba's readers leave alone. Where
-        one is damaged Numba compiles the kernel again; it would load any machine code."""
+        """Cache files that end with a digest of their content, which Numba's readers ignore. Numba
+        compiles the kernel of a damaged file again; without the digest it would load any machine
+        code."""
 
         def save(self, key: Any, data: Any) -> None:
-            """See Numba's IndexDataCacheFile, which writes the index first and numbers the files:
-            after a write that failed, the index of one release could name the code of another. Here
-            the code's file is named by the sources and the types, and comes before the index."""
+            """Save a kernel. Numba's IndexDataCacheFile writes the index first and numbers the
+            files: after a failed write, the index of one release could name the code of another.
+            Here the code's file is named by the sources and the types, and written before the
+            index."""
             overloads = self._load_index()
             named = f"{self._source_stamp!r} {key!r}".encode()
             name = self._data_name_pattern.format(number=int.from_bytes(_digest(named)[:8]))
@@ -136,7 +141,7 @@ def _checked_files() -> Any:
             kept = {Path(self._data_path(each)) for each in overloads.values()}
             files = self._data_name_pattern.partition("{")[0]
             for file in Path(self._cache_path).glob(f"{escape(files)}*.nbc"):
-                if file not in kept:  # of a former release
+                if file not in kept:  # written by a former release
                     with suppress(OSError):
                         file.unlink()
 
@@ -153,7 +158,7 @@ def _checked_files() -> Any:
             return {} if _is_damaged(Path(self._index_path)) else super()._load_index()
 
         def _load_data(self, name: str) -> Any:
-            """See Numba's IndexDataCacheFile, which goes on without a file that is not there."""
+            """See Numba's IndexDataCacheFile, which continues if a file does not exist."""
             path = Path(self._data_path(name))
             if _is_damaged(path):
                 raise FileNotFoundError(path)
@@ -167,11 +172,11 @@ def _digest(content: bytes) -> bytes:
 
 
 def _is_damaged(file: Path) -> bool:
-    """Whether a file of a kernel has another digest than its content; it is removed then."""
+    """Return whether a file of a kernel has another digest than its content; it is removed then."""
     try:
         content = file.read_bytes()
     except OSError:
-        return False  # Numba says what is wrong
+        return False  # Numba reports the error
     if _digest(content[:-_DIGEST_BYTES]) == content[-_DIGEST_BYTES:]:
         return False
     log.warning("the compiled kernel in %s is damaged, and is compiled again", file)
@@ -181,7 +186,7 @@ def _is_damaged(file: Path) -> bool:
 
 
 def make_entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """A function that Python calls, and whose compiled form is kept in files."""
+    """Compile a function that Python calls, and whose compiled form is kept in files."""
     kernel = njit(cache=True, **options)(function)
     files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if _Files is not None and type(files) is _Files.__base__:
@@ -190,15 +195,14 @@ def make_entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 def share_kernels() -> bool:
-    """Whether Numba keeps kernels where KernelLocator says, which it asks first. It does not where
-    the user chose locators (`NUMBA_CACHE_LOCATOR_CLASSES`): files lie by the paths of sources
-    then."""
+    """Return whether Numba uses KernelLocator, its first choice. It does not if the user chose
+    locators (`NUMBA_CACHE_LOCATOR_CLASSES`): then files are kept by the paths of sources."""
     return _Locator is not None
 
 
 def address_of_code(kernel: Any, options: dict[str, Any]) -> int:
-    """The address of a compiled kernel whose arguments are all int64 and which gives an int64;
-    valid while the process lives. `options` are those that the kernel was compiled with."""
+    """Return the address of a compiled kernel whose arguments and result are int64; valid while the
+    process lives. `options` are those that the kernel was compiled with."""
     signature = (int64,) * kernel.py_func.__code__.co_argcount
     try:
         compiled = kernel.overloads[signature]
@@ -212,11 +216,11 @@ def address_of_code(kernel: Any, options: dict[str, Any]) -> int:
 
 
 _callbacks: dict[Callable[..., object], Any] = {}
-"""Callbacks of kernels; their code is in memory while they are."""
+"""Callbacks of kernels, which own the code in memory."""
 
 
 def _without_literals(given: Any) -> Any:
-    """A constant is not a type of its own."""
+    """Return the type of an argument: a constant has no type of its own."""
     plain = types.unliteral(given)
     if isinstance(plain, types.Tuple | types.UniTuple):
         return types.Tuple([_without_literals(item) for item in plain])
@@ -224,7 +228,7 @@ def _without_literals(given: Any) -> Any:
 
 
 def _part_dispatcher() -> Any:
-    """The class of parts. Raises ImportError or AttributeError where Numba has other names."""
+    """Return the class of parts. Raises ImportError or AttributeError if Numba has other names."""
     from numba.core.base import BaseContext
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerResult
@@ -255,8 +259,8 @@ def _part_dispatcher() -> Any:
         getattr(library, name)
 
     class PartLibrary(JITCodeLibrary):
-        """A part's code: what calls it links it, and is optimised together with it. It is not
-        optimised and has no machine code by itself."""
+        """A part's code, which its callers link and optimise with their own. By itself it is not
+        optimised and has no machine code."""
 
         def finalize(self) -> None:
             """See Numba's CodeLibrary."""
@@ -279,7 +283,7 @@ def _part_dispatcher() -> Any:
             state.flags.no_compile = True
             super().run_pass(state)
             lowered = state["cr"]
-            address = object()  # by which callers name the function; nobody calls it there
+            address = object()  # callers use it to name the function; it is never called
             state.targetctx.insert_user_function(address, lowered.fndesc, [state.library])
             state.reload_init.extend(state.library._reload_init)
             state["cr"] = lowered._replace(cfunc=address)
@@ -305,14 +309,14 @@ def _part_dispatcher() -> Any:
         keeps_literals = False
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            """See Numba's Dispatcher: constants are not types, but where they are kept."""
+            """See Numba's Dispatcher: types have no literals, unless `keeps_literals`."""
             if not self.keeps_literals:
                 args = tuple(map(_without_literals, args))
                 kws = {name: _without_literals(given) for name, given in kws.items()}
             return super().get_call_template(args, kws)
 
         def add_overload(self, cres: Any) -> None:
-            """See Numba's Dispatcher: Python finds no overload."""
+            """See Numba's Dispatcher: Python cannot find the overload."""
             self.overloads[tuple(cres.signature.args)] = cres
 
         def __call__(self, *_args: object, **_kwargs: object) -> Any:
@@ -326,7 +330,7 @@ def _part_dispatcher() -> Any:
 
 
 def _try_part(dispatcher: Any) -> None:
-    """Compile a part and its caller. Raises what Numba raises."""
+    """Compile a part and its caller as a test. Raises the errors of Numba."""
 
     def add_two(number: int) -> int:
         return number + 2
@@ -365,8 +369,8 @@ if PLAIN and not _is_set(PLAIN_PARTS):
 
 
 def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]) -> Any:
-    """A function that only compiled functions call: typed and lowered once per set of types,
-    without wrappers, machine code or file of its own."""
+    """Compile a function that only compiled functions call: typed and lowered once per set of
+    types, without wrappers, machine code or file of its own."""
     if _Part is None:
         return njit(cache=True, forceinline=is_inlined, **options)(function)
     return _dispatched(_Part, function, is_inlined=is_inlined, options=options)

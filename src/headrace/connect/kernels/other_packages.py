@@ -1,6 +1,6 @@
 """The releases of other packages whose connectors, sinks and transforms are found by entry points:
-a kernel of theirs is compiled again for each release, because Numba notices changes in the kernel's
-own module only, and not in those that it calls."""
+their kernels are compiled again for each release, because Numba detects changes only in a kernel's
+own module, and not in those that it calls."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import cache
 from importlib import metadata
 
 GROUPS = ("headrace.connectors", "headrace.sinks", "headrace.transforms")
-"""The groups of their entry points."""
+"""The groups of entry points."""
 
 _OWN = __name__.partition(".")[0]
 
 
 @cache
 def releases() -> Mapping[str, str]:
-    """Names and versions of the distributions with such entry points, by the top-level package that
-    these name. It is read once a process."""
+    """Return names and versions of the distributions with such entry points, by their top-level
+    package. It is read once per process."""
     found: dict[str, set[str]] = defaultdict(set)
     entries = metadata.entry_points()
     for group in GROUPS:
@@ -30,7 +30,7 @@ def releases() -> Mapping[str, str]:
 
 
 def release_of(module: str) -> str:
-    """The release of another package that has the module; "" for headrace's own modules, and for
-    packages without entry points."""
+    """Return the release of another package that has the module; "" for headrace's own modules, and
+    for packages without entry points."""
     package = module.partition(".")[0]
     return "" if package == _OWN else releases().get(package, "")

@@ -1,8 +1,8 @@
-"""What kernels of several packages share: arithmetic that wraps, digits and decimal text, lengths
+"""Functions for kernels of several packages: wrapping arithmetic, digits and decimal text, lengths
 in UTF-16 code units, hashes.
 
-Eight digits are handled at once in a 64-bit integer, first character in the lowest byte. The rules
-on memory are those of `headrace.connect.kernels.memory`.
+Eight digits are processed at once in a 64-bit integer, first character in the lowest byte. The
+rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -25,7 +25,7 @@ def _repeated(byte: int) -> int:
 
 
 def as_word(text: bytes) -> int:
-    """Up to eight characters as the integer that a store writes them with."""
+    """Return up to eight characters as the integer that a store writes them with."""
     return int.from_bytes(text.ljust(8, b"\0"), "little", signed=True)
 
 
@@ -42,7 +42,7 @@ _MULTIPLIER = -7046029254386353131  # the odd 64-bit golden ratio
 
 
 def _arithmetic(generate: Any, count: int) -> Any:
-    """An intrinsic on int64 arguments; `generate` gets the LLVM builder and their values."""
+    """Return an intrinsic on int64 arguments; `generate` gets the LLVM builder and their values."""
     signature = types.int64(*[types.int64] * count)
 
     def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -57,9 +57,9 @@ def _arithmetic(generate: Any, count: int) -> Any:
     return intrinsic(one if count == 1 else two)
 
 
-# Zero bits above the highest set bit; 64 if no bit is set.
+# The number of zero bits above the highest set bit; 64 if no bit is set.
 count_leading_zeros = _arithmetic(lambda b, x: b.ctlz(x, ir.Constant(ir.IntType(1), 0)), 1)
-# Numba's own + and * promise LLVM that nothing overflows; here bytes of any value are added.
+# Numba's own + and * declare to LLVM that no overflow occurs; here bytes of any value are added.
 wrapping_add = _arithmetic(lambda b, left, right: b.add(left, right), 2)
 wrapping_multiply = _arithmetic(lambda b, left, right: b.mul(left, right), 2)
 
@@ -75,7 +75,7 @@ def _high_half(extend: str) -> Any:
     return generate
 
 
-# The high 64 bits of a product of 128 bits, of numbers with and without a sign.
+# The high 64 bits of a product of 128 bits, of signed and of unsigned numbers.
 multiply_high = _arithmetic(_high_half("sext"), 2)
 multiply_high_unsigned = _arithmetic(_high_half("zext"), 2)
 is_below_unsigned = _arithmetic(
@@ -85,7 +85,7 @@ is_below_unsigned = _arithmetic(
 
 @intrinsic
 def as_double(typing_context, bits):  # noqa: ARG001
-    """The double with these bits."""
+    """Return the double with these bits."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -95,7 +95,7 @@ def as_double(typing_context, bits):  # noqa: ARG001
 
 @intrinsic
 def double_bits(typing_context, value):  # noqa: ARG001
-    """The bits of a double."""
+    """Return the bits of a double."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -105,19 +105,20 @@ def double_bits(typing_context, value):  # noqa: ARG001
 
 @part
 def is_text_of_digits(digits):
-    """Whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""
+    """Return whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""
     return (wrapping_add(digits, ABOVE_NINE) | digits) & HIGH_BITS == 0
 
 
 @part
 def divide(value, divisor):
-    """`value // divisor` of two integers that are not negative, without the sign's care."""
+    """Return `value // divisor` of two integers that are not negative, without handling of
+    signs."""
     return np.int64(np.uint64(value) // np.uint64(divisor))
 
 
 @part
 def _eight_digits(value):
-    """The digits (0-9, not characters) of a value below 10**8, one per byte."""
+    """Return the digits (0-9, not characters) of a value below 10**8, one per byte."""
     high = divide(value, 10000)
     fours = high | (value - high * 10000) << 32
     hundreds = (fours * 10486 >> 20) & 0x0000007F0000007F
@@ -128,7 +129,7 @@ def _eight_digits(value):
 
 @part
 def number_of_eight(digits):
-    """The inverse of `_eight_digits`."""
+    """Return the number of `_eight_digits`."""
     pairs = digits * 10 + (digits >> 8)
     high = wrapping_multiply(pairs & 0x000000FF000000FF, 100 + (1000000 << 32))
     low = wrapping_multiply((pairs >> 16) & 0x000000FF000000FF, 1 + (10000 << 32))
@@ -137,7 +138,7 @@ def number_of_eight(digits):
 
 @part
 def parse_digits(address, count):
-    """The number of `count` (0 to 18) digits; -1 if a byte is not a digit."""
+    """Return the number of `count` (0 to 18) digits; -1 if a byte is not a digit."""
     value = np.int64(0)
     while count > 8:
         digits = load64(address) ^ DIGIT_ZEROS
@@ -156,7 +157,7 @@ def parse_digits(address, count):
 
 @part
 def are_digits(address, count):
-    """Whether all `count` bytes are digits."""
+    """Return whether all `count` bytes are digits."""
     while count > 8:
         digits = load64(address) ^ DIGIT_ZEROS
         if not is_text_of_digits(digits):
@@ -180,11 +181,11 @@ def _put_short(value, out):
 
 @part
 def put_int(value, out):
-    """Decimal text of an int64; returns its end. Writes up to 28 bytes."""
+    """Write the decimal text of an int64; return its end. Writes up to 28 bytes."""
     if value < 0:
         store8(out, _DASH)
         out += 1
-        value = -value  # The smallest int64 stays as it is: `divide` takes it for 2**63.
+        value = -value  # The smallest int64 stays negative; `divide` reads it as 2**63.
     if 0 <= value < 100000000:
         return _put_short(value, out)
     high = divide(value, 100000000)
@@ -202,7 +203,7 @@ def put_int(value, out):
 
 @part
 def units_length(address, length, units):
-    """Bytes of the characters in the first `units` UTF-16 code units of a text."""
+    """Return the bytes of the characters in the first `units` UTF-16 code units of a text."""
     if length <= units:
         return length
     for place in range(length):
@@ -216,14 +217,14 @@ def units_length(address, length, units):
 
 @part
 def mix(seed, word):
-    """One step of a multiply-and-fold hash."""
+    """Return the result of one step of a multiply-and-fold hash."""
     value = wrapping_multiply(seed ^ word, _MULTIPLIER)
     return value ^ ((value >> 29) & 0x7FFFFFFFF)
 
 
 @entry
 def hash_bytes(seed, address, length):
-    """Hash of `length` bytes; reads up to 7 bytes beyond them."""
+    """Return the hash of `length` bytes; reads up to 7 bytes beyond them."""
     value = mix(seed, length)
     for offset in range(0, length - 7, 8):
         value = mix(value, load64(address + offset))

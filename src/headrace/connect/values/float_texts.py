@@ -9,17 +9,17 @@ from headrace.connect.java_numbers import java_double, java_float, java_notation
 
 _LEAST_NORMAL = {4: 1.2e-38, 8: 2.3e-308}
 _LEAST, _MOST = 1e-3, 1e7
-"""Java writes numbers of such sizes without an exponent."""
+"""The absolute numbers that Java writes without an exponent."""
 
 
 def java_texts(numbers: np.ndarray) -> list[str]:
-    """The texts that Java's `toString` gives for numbers (float32 or float64)."""
+    """Return the texts of Java's `toString` for numbers (float32 or float64)."""
     width = numbers.dtype.itemsize
     sizes = np.abs(numbers)
     is_plain = (sizes >= _LEAST) & (sizes < _MOST)
     is_normal = (sizes >= _LEAST_NORMAL[width]) & np.isfinite(sizes)
     exactly = java_float if width == 4 else java_double
-    # Arrow has the shortest digits, too. Only numbers below the normal ones have others in Java.
+    # Arrow writes the shortest digits, too; Java's differ only for subnormal numbers.
     return [
         (shown if "." in shown else f"{shown}.0")
         if plain

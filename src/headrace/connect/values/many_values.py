@@ -1,7 +1,7 @@
-"""Many values of one schema made into something else: by columns of them, and once for equal ones.
+"""Conversion of many values of one schema: by columns, and once for equal values.
 
-An array of a record may hold hundreds of thousands of values. To look at each of them from its
-schema on takes microseconds; here a schema is looked at once for all of its values.
+An array of a record may have hundreds of thousands of values. Converting each of them from its
+schema takes microseconds; here a schema is examined once for all of its values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from headrace.connect.schema import Schema, Type
 T = TypeVar("T")
 _LARGE = 50_000
 _BY_VALUE = ({str}, {bytes}, {int}, {bool})
-"""Types whose equal values are the same."""
+"""Types whose equal values are interchangeable."""
 
 
 @contextmanager
 def collected_after(size: int) -> Iterator[None]:
-    """Python's garbage collection waits until a value of so many bytes, or so many values, are made
-    where that is many: values hold no cycles, and it would go over all that there is of one again
-    and again."""
+    """Suspend Python's garbage collection until a large value (of so many bytes or values) is made:
+    values have no cycles, and each collection would scan all objects again."""
     if size < _LARGE or not gc.isenabled():
         yield
         return
@@ -39,13 +38,13 @@ def collected_after(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ManyValues(Generic[T]):
-    """How values become what they are made into.
+    """The functions that convert values.
 
-    `one` makes it of one value of a schema, also of a null, and raises what is wrong with it;
-    `array` of what was made of items, `struct` gives for a schema what makes it of what was made of
-    members. `map` makes it of pairs of what was made of keys and items; None: maps are made one by
-    one. `several` makes it of values of a schema that all have one type of Python; None: one by
-    one. `count` gets the number of items or members before they are looked at.
+    `one` converts one value of a schema, also a null, and raises an error for an invalid one;
+    `array` makes a result of converted items, `struct` returns for a schema the function that makes
+    one of converted members. `map` makes one of pairs of converted keys and items; None: maps are
+    converted one by one. `several` converts values of a schema that all have one type of Python;
+    None: one by one. `count` gets the number of items or members before they are converted.
     """
 
     one: Callable[[Schema, object], T]
@@ -56,7 +55,7 @@ class ManyValues(Generic[T]):
     count: Callable[[int], None] = lambda _: None
 
     def of(self, schema: Schema, values: Sequence[object]) -> list[T]:
-        """What is made of each value."""
+        """Return the converted values."""
         if len(values) < _LARGE:
             return self._made(schema, values)
         with collected_after(len(values)):
@@ -93,7 +92,7 @@ class ManyValues(Generic[T]):
     def _maps(
         self, made: Callable[[Schema, list[tuple[T, T]]], T], schema: Schema, values: Sequence[Any]
     ) -> list[T]:
-        """Maps, which are lists of pairs if their keys are not texts."""
+        """Convert maps, which are lists of pairs if their keys are not texts."""
         assert schema.keys is not None
         assert schema.values is not None
         maps = [list(each.items()) if isinstance(each, dict) else each for each in values]
