@@ -1,1 +1,1 @@
-"""Properties become a typed configuration: declarations, references, secrets, and problems."""
+"""Typed configurations of properties: declarations, references, secrets, and problems."""

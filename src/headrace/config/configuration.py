@@ -1,4 +1,4 @@
-"""A class of declarations becomes a checked, typed, immutable configuration."""
+"""Configurations: classes of declarations, whose instances are checked, typed and immutable."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from headrace.config.secret import HIDDEN, printable_name
 
 
 class Configuration:
-    """Subclasses declare `Property`, `Family` and `PassThrough` attributes.
+    """Base class of configurations; subclasses declare `Property`, `Family` and `PassThrough`
+    attributes.
 
-    Instances come from `parse` only. They are immutable, comparable and picklable (with
-    resolved secrets, because tasks open connections, but for those in files and of commands, which
-    each process looks up); `repr` and `redacted` hide secrets.
+    Only `parse` makes instances. They are immutable, comparable and picklable, with resolved
+    secrets, because tasks open connections; secrets in files and of commands are not pickled, and
+    each process looks them up. `repr` and `redacted` hide secrets.
     """
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -28,11 +29,11 @@ class Configuration:
     _values: Mapping[str, Any]
     _shown: Mapping[str, str]
     _texts: Mapping[str, str]
-    """Texts of the values, by property name, that JSON cannot hold."""
+    """Texts, by property name, of values that JSON cannot represent."""
     hidden: HiddenTexts
-    """Secrets, and what references stand for."""
+    """Secrets, and the values of references."""
     warnings: tuple[PropertyFinding, ...]
-    """What the operator should know though the configuration is accepted."""
+    """Warnings about a configuration that is accepted."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Configuration:
 
     @classmethod
     def properties(cls) -> dict[str, Property[Any]]:
-        """Declarations by property name, a parent class's first."""
+        """Return the declarations by property name, those of a parent class first."""
         return {
             declaration.name: declaration
             for parent in reversed(cls.__mro__)
@@ -60,13 +61,13 @@ class Configuration:
 
     @classmethod
     def supports(cls, name: str) -> bool:
-        """Whether a property is declared and has an effect, so that remedies may name it."""
+        """Return whether a property is declared and has an effect, so that remedies may name it."""
         declaration = cls.properties().get(name)
         return declaration is not None and declaration.status.support is Support.SUPPORTED
 
     @classmethod
     def families(cls) -> dict[str, Family[Any]]:
-        """Declarations with a variable part, by attribute."""
+        """Return the declarations with a variable part, by attribute."""
         return {
             attribute: declaration
             for parent in reversed(cls.__mro__)
@@ -76,11 +77,12 @@ class Configuration:
 
     @classmethod
     def parse(cls, properties: Mapping[str, str]) -> Self:
-        """Checks every property and resolves references.
+        """Check every property and resolve references; return the configuration.
 
-        An empty value is the same as none. Raises HeadraceError("config.invalid"), or
-        "config.not_supported" when nothing is wrong but this version cannot do it; the message
-        names all properties concerned, their values (never a secret's) and what is expected.
+        An empty value counts as not set. Raises HeadraceError("config.invalid"), or
+        "config.not_supported" if all properties are valid, but this version does not support one;
+        the message names all these properties, their values (never a secret's) and what is
+        expected.
         """
         config, problems = cls.examine(properties)
         if problems:
@@ -91,8 +93,9 @@ class Configuration:
     def examine(
         cls, properties: Mapping[str, str], *, prefix: str = ""
     ) -> tuple[Self, list[PropertyFinding]]:
-        """As `parse`, but returns the problems; what is wrong then has its default. They call each
-        property by its name behind `prefix`, which `properties` and `check` leave out."""
+        """Return the configuration, with defaults in place of invalid values, and the problems.
+        Their messages put `prefix` before each property's name; `properties` and `check` have names
+        without it."""
         reading = Reading(cls.properties(), cls.families(), properties, prefix)
         config = cls(reading.values, reading.shown, (), reading.texts, HiddenTexts())
         config.complete(reading)
@@ -112,10 +115,10 @@ class Configuration:
         return config, [hidden.in_finding(problem) for problem in reading.problems]
 
     def complete(self, reading: Reading) -> None:
-        """Values that follow from others: subclasses write them into `reading.values`."""
+        """Derive values from others: subclasses write them into `reading.values`."""
 
     def check(self) -> Iterator[PropertyFinding]:
-        """What is wrong between properties. Values that are wrong themselves are defaults here."""
+        """Yield problems between properties. Invalid values are defaults here."""
         for first, second in self.exclusive:
             if self.is_set(first) and self.is_set(second):
                 yield PropertyFinding(
@@ -126,29 +129,29 @@ class Configuration:
                 )
 
     def with_warnings(self, warnings: Sequence[PropertyFinding]) -> Self:
-        """The same configuration with more that the operator should know."""
+        """Return the configuration with further warnings."""
         if not warnings:
             return self
         warnings = (*self.warnings, *warnings)
         return type(self)(self._values, self._shown, warnings, self._texts, self.hidden)
 
     def value_of(self, attribute: str) -> Any:
-        """The typed value behind an attribute."""
+        """Return the typed value of an attribute."""
         return self._values[attribute]
 
     def is_set(self, name: str) -> bool:
-        """Whether the property `name` was written (not left to its default)."""
+        """Return whether the property `name` was set (not left to its default)."""
         return name in self._shown
 
     def redacted(self) -> dict[str, str]:
-        """The properties that are set, as text: secrets hidden, references as written."""
+        """Return the properties that are set, as text: secrets hidden, references as written."""
         return {printable_name(name): text for name, text in self._shown.items()}
 
     def fingerprint(self) -> str:
-        """64 hexadecimal digits, the same for the same settings however they were written.
+        """Return 64 hexadecimal digits, the same for the same settings, however they were written.
 
-        Secrets, defaults and properties without effect do not enter it. A value of a type of its
-        own enters as its property's text, without the spaces around it.
+        Secrets, defaults and properties without effect are not included. A value of a type of its
+        own is included as its property's text, without surrounding spaces.
         """
         settings: dict[str, object] = {"": type(self).__name__}
         for name, declaration in self.properties().items():

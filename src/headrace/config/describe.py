@@ -9,7 +9,7 @@ from headrace.config.property import Family, Group, Property, Support
 
 
 class Row(NamedTuple):
-    """One property as text. `default` is "required", or empty if the property has no default."""
+    """A property as text. `default` is "required", or empty if the property has no default."""
 
     group: str
     name: str
@@ -20,7 +20,7 @@ class Row(NamedTuple):
 
 
 def describe_rows(declarations: type[Configuration]) -> list[Row]:
-    """All properties of a connector, by group, in the order of declaration."""
+    """Return all properties of a connector, by group, in the order of declaration."""
     declared: list[Property[Any] | Family[Any]] = [
         *declarations.properties().values(),
         *declarations.families().values(),
@@ -30,7 +30,7 @@ def describe_rows(declarations: type[Configuration]) -> list[Row]:
 
 
 def describe_markdown(declarations: type[Configuration], *, title: str) -> str:
-    """The reference page: a table per group."""
+    """Return the reference page: a table per group."""
     rows = describe_rows(declarations)
     out = [
         f"# {title}",

@@ -1,4 +1,4 @@
-"""What is done with a change that cannot be processed (event.processing.failure.handling.mode), or
+"""Handling of changes that cannot be processed (event.processing.failure.handling.mode), or
 converted (errors.tolerance)."""
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 LeftOut = Callable[[str, HeadraceError], None]
-"""Called with the name of the topic or collection of which a record is left out, and with why."""
+"""A function that is called with the topic or collection of a record that is left out, and the
+error."""
 
 
 def _warned(name: str, error: HeadraceError) -> None:
@@ -32,7 +33,8 @@ _LEFT_OUT: dict[str, LeftOut | None] = {
 
 
 def left_out(config: ConnectorConfig) -> LeftOut | None:
-    """The function that reports a record that is left out; None: the failure ends the query."""
+    """Return the function that reports a record that is left out; None: the failure ends the
+    query."""
     chosen = _LEFT_OUT[str(config.event_processing_failure_handling_mode)]
     if chosen is None and config.errors_tolerance == "all":
         return _warned if config.errors_log_enable else _skipped

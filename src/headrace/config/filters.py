@@ -8,11 +8,11 @@ from headrace.config.regex import Expression, compile_java_regex
 
 
 class NameFilter:
-    """Debezium's pair of lists: each expression must match the whole name, in any case.
+    """Debezium's include and exclude lists: each expression must match the whole name, in any case.
 
-    Names are `schema`, `schema.table` or `schema.table.column`. An empty include list takes
-    every name; a name on the exclude list is never taken. `qualifier` (a database and a dot) may
-    precede each name, and must where the filter `qualifies`.
+    Names are `schema`, `schema.table` or `schema.table.column`. An empty include list accepts every
+    name; a name on the exclude list is never accepted. `qualifier` (a database and a dot) may
+    precede each name, and must if `qualifies` is true.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class NameFilter:
         *,
         qualifies: bool = False,
     ) -> None:
-        """Raises ValueError for a bad expression (a parsed configuration holds none)."""
+        """Raises ValueError for an invalid expression (a parsed configuration has none)."""
         self.include = tuple(include)
         self.exclude = tuple(exclude)
         self._qualifier, self._qualifies = qualifier, qualifies
@@ -31,7 +31,7 @@ class NameFilter:
         self._exclude = [compile_java_regex(text) for text in exclude]
 
     def accepts(self, name: str) -> bool:
-        """Whether the lists take `name`."""
+        """Return whether the lists accept `name`."""
         if any(self._fits(pattern, name) for pattern in self._exclude):
             return False
         return not self._include or any(self._fits(pattern, name) for pattern in self._include)
@@ -42,7 +42,7 @@ class NameFilter:
         return bool(self._qualifier and pattern.fullmatch(self._qualifier + name))
 
     def position(self, name: str) -> int:
-        """Index of the first include expression that matches; their number when none does.
+        """Return the index of the first include expression that matches; their number if none does.
 
         The initial snapshot reads tables in this order, then by name.
         """

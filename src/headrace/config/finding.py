@@ -1,4 +1,4 @@
-"""One remark about one property."""
+"""Findings: problems of and warnings about one property."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from headrace.errors import HeadraceError
 
 _IGNORED = "config.ignored"
 NOT_SUPPORTED = "config.not_supported"
-"""The code of what this version cannot do, though nothing is wrong with it."""
+"""The code for settings that are valid, but not supported by this version."""
 
 
 class PropertyFinding(NamedTuple):
-    """`code` is dotted and stable, `property` is Debezium's name (or empty: the whole)."""
+    """A problem or warning. `code` is dotted and stable, `property` is Debezium's name (or empty:
+    the configuration as a whole)."""
 
     code: str
     property: str
@@ -25,7 +26,8 @@ class PropertyFinding(NamedTuple):
 
 
 def ignored(name: str) -> PropertyFinding:
-    """The warning of a property that the connector does not have, and its surroundings do."""
+    """Return the warning for a property of Kafka Connect or Debezium Server that the connector does
+    not have."""
     return PropertyFinding(
         _IGNORED,
         name,
@@ -35,7 +37,7 @@ def ignored(name: str) -> PropertyFinding:
 
 
 def superseded(name: str, successor: str) -> PropertyFinding:
-    """The warning of a former property whose successor is set as well."""
+    """Return the warning for a former property whose successor is set as well."""
     return PropertyFinding(
         "config.former_option",
         name,
@@ -45,8 +47,8 @@ def superseded(name: str, successor: str) -> PropertyFinding:
 
 
 def summarized(findings: Iterable[PropertyFinding]) -> Iterator[PropertyFinding]:
-    """As an operator reads them: one finding for all properties that are ignored alike, its
-    `property` that of the first; it comes last."""
+    """Yield findings for an operator: those about ignored properties become one, which comes last;
+    its `property` is the first of them."""
     names = []
     for finding in findings:
         if finding.code == _IGNORED:
@@ -66,7 +68,7 @@ def summarized(findings: Iterable[PropertyFinding]) -> Iterator[PropertyFinding]
 
 
 def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
-    """All problems, at least one, as one error."""
+    """Return all problems, at least one, as one error."""
     only_unsupported = all(problem.code == NOT_SUPPORTED for problem in problems)
     code = NOT_SUPPORTED if only_unsupported else "config.invalid"
     if len(problems) == 1:

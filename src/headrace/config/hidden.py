@@ -18,19 +18,20 @@ from headrace.config.secret import (
 from headrace.errors import HeadraceError
 
 _PART = 4
-"""So many characters of a value in a row are a part of it."""
+"""The number of consecutive characters that count as a part of a value."""
 _SENT = re.compile(r"query|statement|override|condition|filter|pipeline|string|ur[li]|host|user")
-"""In names of properties whose texts go to a server, so that its answers quote parts of them."""
+"""Matches names of properties whose texts are sent to a server, so that its errors quote parts of
+them."""
 
 
 @dataclass(frozen=True)
 class HiddenText:
-    """A property whose text holds what is not shown: its name, its text as it may be shown, and
-    the hidden `values`, each with what is shown in its place.
+    """A property whose text contains hidden values: its name, its text as it may be shown, and the
+    hidden `values`, each with its replacement.
 
-    `is_reference`: they are what references stand for. `is_name`: they name objects of the
-    database, which its errors show. `is_secret`: all of the text is a secret, which nothing quotes
-    a part of. `source`: what may change is hidden as this process has seen it."""
+    `is_reference`: the values are those of references. `is_name`: they name objects of the
+    database, which its errors show. `is_secret`: the whole text is a secret, and no part of it is
+    quoted. `source`: its values that this process has seen are hidden, too."""
 
     name: str
     text: str
@@ -41,7 +42,7 @@ class HiddenText:
     source: SecretSource | None = None
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The hidden values, those of the source among them, and what is shown in their place."""
+        """Return the hidden values, including those of the source, and their replacements."""
         if self.source is None:
             return self.values
         found = dict(self.values)
@@ -52,19 +53,19 @@ class HiddenText:
         return tuple(found.items())
 
     def is_about(self, name: str) -> bool:
-        """Whether `name` is the property, or it is one of those under `name`."""
+        """Return whether `name` is the property, or a prefix of its dotted name."""
         return f"{self.name}.".startswith(f"{name}.")
 
 
 @dataclass(frozen=True)
 class HiddenTexts:
-    """The texts of a configuration that messages must not show."""
+    """The hidden texts of a configuration, which messages must not show."""
 
     properties: tuple[HiddenText, ...] = ()
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, str]) -> HiddenTexts:
-        """The secrets of a client's settings, by their names and by what is written into them."""
+        """Return the secrets in a client's settings, found by the settings' names and texts."""
         found = []
         for name, text in settings.items():
             is_secret = names_a_secret(name)
@@ -76,12 +77,12 @@ class HiddenTexts:
         return cls(tuple(found))
 
     def under(self, prefix: str) -> HiddenTexts:
-        """The texts of properties whose names begin with `prefix`."""
+        """Return the texts of properties whose names begin with `prefix`."""
         return HiddenTexts(tuple(each for each in self.properties if each.name.startswith(prefix)))
 
     def in_finding(self, finding: PropertyFinding) -> PropertyFinding:
-        """The remark with every property as it may be shown. Where it shows a part of what is
-        hidden, it only says which property is meant."""
+        """Return the finding with hidden values replaced. If it shows a part of a hidden value, it
+        only names the property."""
         about = [each for each in self.properties if each.is_about(finding.property)]
         said = f"{finding.message} {finding.remedy}"
         if any(_shows(each, said, about) for each in about if _is_quoted(each)):
@@ -94,8 +95,8 @@ class HiddenTexts:
                 remedy="Correct what is hidden. The reason is shown if the value is in the "
                 "property itself, and is not a secret.",
             )
-        # The words of a remark are ours: no secret that is shorter than `LONG` gets into them,
-        # but where the property itself is quoted.
+        # Findings have fixed texts, so they contain secrets shorter than `LONG` only where they
+        # quote the property.
         hidden = {
             value: mark
             for each in self.properties
@@ -108,12 +109,12 @@ class HiddenTexts:
         return finding._replace(message=message, remedy=remedy)
 
     def in_error(self, text: str, about: str | None = None) -> str:
-        """The text of a driver, a server or a client without what is hidden, but for names of the
-        database's objects. `about` is the property whose text was at work, empty where it was
-        none: an answer that shows a part of what is hidden in it is left out. None: any property
-        may have been, but for those that are secrets as a whole; a part of what a reference stands
-        for is as long as a secret (`LONG`) then, unless the text goes to a server: shorter ones are
-        in names of tables."""
+        """Return the text of a driver, a server or a client without hidden values, except for names
+        of the database's objects. `about` is the property whose text was in use, empty if none was:
+        a text that shows a part of its hidden values is left out. None: it may be any property that
+        is not a secret as a whole; then a part of a reference's value has the length of a secret
+        (`LONG`), unless the property is sent to a server, because names of tables contain shorter
+        parts."""
         hidden = [each for each in self.properties if not each.is_name]
         text = without_secrets(
             text, {value: mark for each in hidden for value, mark in each.pairs()}
@@ -128,18 +129,20 @@ class HiddenTexts:
         return text
 
     def in_raised(self, error: HeadraceError, about: str | None = None) -> HeadraceError:
-        """The error with a message as of `in_error`."""
+        """Return the error with its message as of `in_error`."""
         message = self.in_error(error.message, about)
         return HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
 
 
 def _is_quoted(hidden: HiddenText) -> bool:
-    """Whether remarks may quote the text: one that is a secret is quoted where it was resolved."""
+    """Return whether findings may quote the text: a secret is quoted only as a reference's
+    value."""
     return hidden.is_reference or not hidden.is_secret
 
 
 def _part_of(hidden: HiddenText, about: str | None) -> int:
-    """How many characters in a row are a part of a value in an error `about` a property."""
+    """Return how many consecutive characters count as a part of a value, in an error `about` a
+    property."""
     is_elsewhere = about is None and hidden.is_reference and not _SENT.search(hidden.name)
     return LONG if is_elsewhere else _PART
 
@@ -147,17 +150,17 @@ def _part_of(hidden: HiddenText, about: str | None) -> int:
 def _shows(
     hidden: HiddenText, text: str, properties: Iterable[HiddenText], part: int = _PART
 ) -> bool:
-    """Whether `part` characters of a value are in `text`, other than in names and texts as they are
-    shown."""
+    """Return whether `text` contains `part` consecutive characters of a value, except in names and
+    shown texts."""
     for each in properties:
         for written in (each.text, repr(each.text)[1:-1], each.name):
             text = text.replace(written, "\0")
         for _, mark in each.pairs():
             text = text.replace(mark, "\0")
     values = [value for value, _ in hidden.pairs()]
-    # Of a text that has a password in it, only that is secret.
+    # In a text with a password in it, only the password is secret.
     values = [value for value in values if not any(o in value for o in values if o != value)]
-    # A shorter value is hidden if it is a word of its own; its letters are in most words.
+    # A shorter value is hidden only as a word of its own; its letters occur in most words.
     return any(
         value[start : start + part] in text
         for value in values

@@ -1,4 +1,4 @@
-"""The Java properties format, as java.util.Properties.load reads it: text to pairs."""
+"""The Java properties format, parsed like java.util.Properties.load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 
 def decode_properties(content: bytes) -> str:
-    """UTF-8 if it is, else ISO 8859-1 (the format's older encoding), as Java reads both."""
+    """Decode UTF-8, otherwise ISO 8859-1 (the format's older encoding)."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -30,7 +30,7 @@ def decode_properties(content: bytes) -> str:
 
 
 def parse_properties(text: str) -> list[Entry]:
-    """All pairs in order, repeated keys too.
+    """Return all pairs in order, including repeated keys.
 
     Raises HeadraceError("config.bad_escape") for a `\\u` without four hexadecimal digits.
     """
@@ -48,7 +48,8 @@ def parse_properties(text: str) -> list[Entry]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blanks, continuations joined, with their first number."""
+    """Yield the lines without comments and blanks, with continuations joined, and their first
+    number."""
     joined: str | None = None
     first = 0
     for number, natural in enumerate(_LINE_END.split(text), start=1):
@@ -92,6 +93,6 @@ def _unescape(text: str, number: int) -> str:
             )
         out.append(chr(int(digits, 16)))
         position += 4
-    # Characters beyond the first plane are written as two escapes: join the halves.
+    # Characters beyond the first plane are written as two escapes, whose halves are joined here.
     joined = "".join(out)
     return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

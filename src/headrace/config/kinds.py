@@ -1,4 +1,4 @@
-"""Kinds of property values: how a text becomes a typed value, and what is expected."""
+"""Kinds of property values: how a text is parsed into a typed value, and what is expected."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _LONGEST_MS = LONG_MAX // 1000  # Spark counts microseconds
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """`parse` takes the text and raises ValueError; a text in the error says what is wrong. A value
-    without text is the same as none, unless it `may_be_empty`.
+    """The kind of a property's values. `parse` raises ValueError for an invalid text; a text in the
+    error says what is wrong. A value without text counts as not set, unless it `may_be_empty`.
 
     `expects` completes "expected …". `values` are the possible texts of an enumeration. A text that
-    `has_placeholders` may hold a plain `${name}`, whose meaning belongs to the property.
-    `from_source` makes a value of one whose text may change, and is asked for at each use.
+    `has_placeholders` may contain a plain `${name}`, whose meaning the property defines.
+    `from_source` makes a value from one whose text may change, and is called at each use.
     """
 
     expects: str
@@ -53,14 +53,14 @@ class Kind(Generic[T]):
 
 
 class KeyColumns(NamedTuple):
-    """One entry of `message.key.columns`: a table expression and its key columns in order."""
+    """An entry of `message.key.columns`: a table expression and its key columns in order."""
 
     table: str
     columns: tuple[str, ...]
 
 
 def is_json(value: object) -> bool:
-    """Whether JSON can hold the value."""
+    """Return whether JSON can represent the value."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -79,9 +79,9 @@ def _parse_boolean(text: str) -> bool:
 
 TEXT: Kind[str] = Kind("a text", str)
 EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True)
-"""Spaces belong to it, and it may be empty."""
+"""A text, possibly empty, whose surrounding spaces are part of it."""
 TRIMMED_TEXT: Kind[str] = Kind("a text", str, may_be_empty=True)
-"""It may be empty; spaces around it do not count, as Kafka reads options."""
+"""A text, possibly empty, without surrounding spaces, as in Kafka's options."""
 PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
 SECRET: Kind[Secret] = Kind(
     "a secret", Secret, is_secret=True, keeps_spaces=True, from_source=Secret.from_source
@@ -91,12 +91,12 @@ JAVA_CLASS: Kind[str] = Kind("a Java class name", str)
 
 
 def templated(kind: Kind[T]) -> Kind[T]:
-    """The kind of a text in which a plain `${name}` has a meaning of its own."""
+    """Return the kind of a text in which a plain `${name}` has a meaning of its own."""
     return replace(kind, has_placeholders=True)
 
 
 def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
-    """A whole number in [low, high]."""
+    """Return the kind of a whole number in [low, high]."""
 
     def parse(text: str) -> int:
         if re.fullmatch(r"[+-]?[0-9]{1,20}", text) is None or not low <= int(text) <= high:
@@ -109,7 +109,7 @@ def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
 
 
 def number_above(low: float) -> Kind[float]:
-    """A decimal number greater than `low`, finite."""
+    """Return the kind of a finite decimal number greater than `low`."""
 
     def parse(text: str) -> float:
         if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", text) is None:
@@ -122,12 +122,14 @@ def number_above(low: float) -> Kind[float]:
 
 
 def milliseconds(low: int = 0) -> Kind[int]:
-    """A number of milliseconds, as every Debezium property that ends in `.ms`."""
+    """Return the kind of a number of milliseconds, as in all Debezium properties that end in
+    `.ms`."""
     return Kind(f"a number of milliseconds, {low} or more", integer(low, LONG_MAX).parse)
 
 
 def duration(*, bare_unit: str = "ms") -> Kind[int]:
-    """`10 s`, `500 ms`, `2 min`; a bare number counts `bare_unit`. The value is in ms."""
+    """Return the kind of `10 s`, `500 ms`, `2 min`; a number alone counts `bare_unit`. The value is
+    in ms."""
 
     def parse(text: str) -> int:
         match = _QUANTITY.fullmatch(text)
@@ -145,7 +147,7 @@ def duration(*, bare_unit: str = "ms") -> Kind[int]:
 
 
 def size(low: int = 0) -> Kind[int]:
-    """`64MB`, `64 MiB`, `64m` or a bare number of bytes. The value is in bytes."""
+    """Return the kind of `64MB`, `64 MiB`, `64m` or a number of bytes. The value is in bytes."""
 
     def parse(text: str) -> int:
         match = _QUANTITY.fullmatch(text)
@@ -165,7 +167,8 @@ def size(low: int = 0) -> Kind[int]:
 
 
 def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> Kind[E]:
-    """One of an enumeration's values, in any case. `aliases` are other spellings, lower-case."""
+    """Return the kind of an enumeration's values, in any case. `aliases` are other spellings,
+    lower-case."""
     values = tuple(member.value for member in members)
     by_text = {value.lower(): members(value) for value in values}
     for alias, value in (aliases or {}).items():
@@ -181,7 +184,7 @@ def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> Kin
 
 
 def one_of(*values: str) -> Kind[str]:
-    """One of these texts, in any case; the value has the case given here."""
+    """Return the kind of these texts, in any case; the value has the case given here."""
     by_text = {value.lower(): value for value in values}
 
     def parse(text: str) -> str:
@@ -194,7 +197,7 @@ def one_of(*values: str) -> Kind[str]:
 
 
 def matching(pattern: str, expects: str) -> Kind[str]:
-    """A text that matches `pattern` as a whole."""
+    """Return the kind of a text that matches `pattern` as a whole."""
     compiled = re.compile(pattern)
 
     def parse(text: str) -> str:
@@ -244,7 +247,7 @@ def _parse_parameters(text: str) -> tuple[tuple[str, str], ...]:
 def _parse_key_columns(text: str) -> tuple[KeyColumns, ...]:
     entries = []
     for part in filter(None, (part.strip() for part in text.split(";"))):
-        # The table expression may hold a colon ("(?:a|b)"); column names cannot.
+        # The table expression may contain a colon ("(?:a|b)"); column names cannot.
         table, colon, columns = part.rpartition(":")
         names = _parse_comma_list(columns)
         if not colon or not table.strip() or not names:
@@ -280,7 +283,7 @@ REGEX_LIST: Kind[tuple[str, ...]] = Kind(
 )
 REGEX: Kind[str] = Kind("a regular expression, in which case matters", _parse_regex)
 ROW_REGEX: Kind[str] = Kind(REGEX.expects, _parse_row_regex)
-"""Of texts that rows hold, or of topics that rows name."""
+"""A regular expression for texts in rows, or for topics that rows name."""
 STATEMENTS: Kind[tuple[str, ...]] = Kind(
     "SQL statements separated by semicolons (two for a literal one)", _parse_statements
 )
@@ -295,4 +298,4 @@ AVAILABLE_NOW = "availableNow"
 TRIGGER: Kind[str] = Kind(
     "availableNow, or the interval of micro-batches such as 500 ms", _parse_trigger
 )
-"""AVAILABLE_NOW, or an interval in the words of Spark's parser, which knows no `ms` and no `s`."""
+"""AVAILABLE_NOW, or an interval in the notation of Spark's parser, which has no `ms` and no `s`."""

@@ -1,4 +1,4 @@
-"""Packs a configuration into options that survive Spark's lower-casing of option names."""
+"""Packs a configuration into options whose names survive Spark's lower-casing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.config.source import PACKED, as_text
 
 
 def pack(properties: Mapping[str, object]) -> dict[str, str]:
-    """`{"headrace.config": <JSON text>}`, as `.options(**…)` takes it.
+    """Return `{"headrace.config": <JSON text>}`, for `.options(**…)`.
 
     Values may be texts, numbers and booleans; None leaves a property out. References such as
     `${env:NAME}` stay references, so that no secret enters a Spark plan.

@@ -1,10 +1,10 @@
-"""One declaration per property: name, kind, default, meaning, and how far it is supported.
+"""Declarations of properties: name, kind, default, meaning, and support.
 
     class SomeConfig(ConnectorConfig):
         database_port = Property("database.port", port, "5432", Group.CONNECTION, "TCP port …")
 
-`config.database_port` is then an int for the type checker and for the reader. An attribute is
-the property's name with `_` for `.` and `-`.
+`config.database_port` is then an int, also for the type checker. An attribute is the property's
+name with `_` for `.` and `-`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Group(StrEnum):
 
 
 class Support(StrEnum):
-    """How far a property is supported."""
+    """The support of a property."""
 
     SUPPORTED = "supported"
     NOT_NEEDED = "accepted, not needed"
@@ -62,7 +62,7 @@ class Support(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """`reason` completes a sentence: "it is not needed here: …"."""
+    """A support with its reason, which completes a sentence: "it is not needed here: …"."""
 
     support: Support
     reason: str = ""
@@ -72,20 +72,20 @@ SUPPORTED = Status(Support.SUPPORTED)
 
 
 def not_needed(reason: str) -> Status:
-    """Accepted and without effect."""
+    """Return the status of a property that is accepted without effect."""
     return Status(Support.NOT_NEEDED, reason)
 
 
 def refused(reason: str) -> Status:
-    """Only the default is accepted."""
+    """Return the status of a property of which only the default is accepted."""
     return Status(Support.REFUSED, reason)
 
 
 class HasValues(Protocol):
-    """What declarations read their values from."""
+    """An object that has the values of declarations."""
 
     def value_of(self, attribute: str) -> Any:
-        """The typed value behind an attribute."""
+        """Return the typed value of an attribute."""
         ...
 
 
@@ -99,14 +99,15 @@ REQUIRED: Literal[Required.REQUIRED] = Required.REQUIRED
 
 
 class Successor(NamedTuple):
-    """The property that took the place of a former one, and its text for a text of the former."""
+    """The property that replaced a former one, and a function that translates the former one's
+    text."""
 
     name: str
     text: Callable[[str], str] = str
 
 
 class Details(TypedDict, total=False):
-    """What most declarations leave out.
+    """Keyword arguments of a declaration, which most declarations leave out.
 
     status: default SUPPORTED.
     refused_values: values (typed, as text) of an enumeration that are not supported.
@@ -169,26 +170,27 @@ class Property(Generic[T]):
         self.default: Any = None if self.default_text is None else kind.parse(self.default_text)
 
     def with_default(self, default: str) -> Property[T]:
-        """The same declaration with another default, for a connector that has its own."""
+        """Return a copy with another default, for a connector that has its own."""
         changed = copy(self)
         changed.is_required = False
         changed.default_text, changed.default = default, self.kind.parse(default)
         return changed
 
     def with_meaning(self, meaning: str) -> Property[T]:
-        """The same declaration in the words of a connector."""
+        """Return a copy with the meaning for a connector."""
         changed = copy(self)
         changed.meaning = meaning
         return changed
 
     def with_status(self, status: Status) -> Property[T]:
-        """The same declaration of a connector that has it not, or not to this extent."""
+        """Return a copy for a connector that does not support the property, or not to this
+        extent."""
         changed = copy(self)
         changed.status = status
         return changed
 
     def with_refused(self, *values: str) -> Property[T]:
-        """The same declaration of a connector that refuses these values and no others."""
+        """Return a copy for a connector that refuses exactly these values."""
         changed = copy(self)
         changed.refused_values = values
         return changed
@@ -212,7 +214,7 @@ class Property(Generic[T]):
 
 
 class Member(NamedTuple, Generic[V]):
-    """One property of a family: its variable parts in order, and its value."""
+    """A property of a family: its variable parts in order, and its value."""
 
     variables: tuple[str, ...]
     value: V
@@ -221,10 +223,10 @@ class Member(NamedTuple, Generic[V]):
 class Family(Generic[T]):
     """Properties with a variable part, such as `column.mask.with.N.chars`.
 
-    `template` writes each variable part in capitals or as `*` (the rest of the name).
-    `alias_of` names the properties whose comma-separated values the first variable part is one
-    of: the case of such a key can be restored after Spark lower-cased it. `case_matters` is
-    False when the variable parts are the same in any case (numbers).
+    `template` has each variable part in capitals or as `*` (the rest of the name). `alias_of` names
+    the properties whose comma-separated values include the first variable part: the case of such a
+    key can be restored after Spark lower-cased it. `case_matters` is False if the variable parts
+    are the same in any case (numbers).
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class Family(Generic[T]):
         )
 
     def with_meaning(self, meaning: str) -> Self:
-        """The same declaration in the words of a connector."""
+        """Return a copy with the meaning for a connector."""
         changed = copy(self)
         changed.meaning = meaning
         return changed
@@ -274,18 +276,18 @@ class Family(Generic[T]):
         raise AttributeError(f"{self.attribute} is read-only")
 
     def is_secret(self, name: str) -> bool:
-        """Whether the value of the member `name` must not be shown."""
+        """Return whether the value of the member `name` must not be shown."""
         return self.kind.is_secret or names_a_secret(name)
 
     def may_change(self, name: str) -> bool:  # noqa: ARG002 - subclasses look at it
-        """Whether the value of the member `name` is looked up again at each use, if it is in a
+        """Return whether the value of the member `name` is read again at each use, if it is in a
         file."""
         return False
 
 
 class PassThrough(Family[str]):
-    """`prefix.*`, handed on with the prefix stripped: a mapping of name to text. `clients` matches
-    the names of what clients are given, whose secrets in files are read when they connect."""
+    """Properties `prefix.*`, passed on without the prefix: a mapping of name to text. `clients`
+    matches the names of clients' settings, whose secrets in files are read when they connect."""
 
     def __init__(
         self,
@@ -329,5 +331,5 @@ class PassThrough(Family[str]):
 
 
 def attribute_name(name: str) -> str:
-    """`topic.prefix` → `topic_prefix`."""
+    """Return the attribute of a property: `topic.prefix` → `topic_prefix`."""
     return name.replace(".", "_").replace("-", "_")

@@ -1,4 +1,4 @@
-"""Properties are read: each text becomes the value of its declaration, or a problem."""
+"""Reads properties: each text becomes the value of its declaration, or a problem."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, is_elsewhere, nearest
 
 _OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)
-"""Groups of properties that name what a database has."""
+"""Groups of properties that name objects of a database."""
 _OF_STEPS = ("transforms.", "predicates.")
 """Prefixes of the options of transforms and predicates."""
 
 
 class Reading:
-    """One pass over the properties: `values` by attribute, `shown` texts, `texts` of values that
-    JSON cannot hold, findings."""
+    """The results of reading the properties: `values` by attribute, `shown` texts, `texts` of
+    values that JSON cannot represent, findings."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Reading:
         return name in self.shown or any(full == problem.property for problem in self.problems)
 
     def _named(self, name: str) -> str:
-        """The name as messages show it."""
+        """Return the name as messages show it."""
         return printable_name(self._prefix + name)
 
     def _find_family(self, name: str) -> tuple[Family[Any], tuple[str, ...]] | None:
@@ -85,7 +85,7 @@ class Reading:
                 match[1] in _split(self._source.get(listing, "")) for listing in family.alias_of
             ):
                 continue
-            # "database.pasword" is not one more setting of the driver.
+            # "database.pasword" is a typing error, not another setting of the driver.
             if family.status.support is Support.NOT_NEEDED and self._suggestions.find_typo(name):
                 return None
             return family, match.groups()
@@ -167,7 +167,7 @@ class Reading:
         try:
             resolved, values = resolve_each(text)
         except ValueError as error:
-            # The reference itself is shown: it is where the secret is, not the secret.
+            # The reference may be shown: it names the place of the secret.
             self.problems.append(
                 PropertyFinding(
                     "config.unresolved_reference",
@@ -194,7 +194,7 @@ class Reading:
     def _source_of(
         self, name: str, text: str, declaration: Property[Any] | Family[Any]
     ) -> RotatingText | None:
-        """What gives a secret that may change at each use."""
+        """Return the source of a secret that may change at each use; None if it cannot change."""
         if isinstance(declaration, Family):
             may_change = declaration.may_change(name)
         else:
@@ -213,7 +213,7 @@ class Reading:
         *,
         is_secret: bool,
     ) -> None:
-        """Notes what is not shown of a text: the `values` of its references, and secrets."""
+        """Note the hidden parts of a text: the `values` of its references, and secrets."""
         named, shown = self._named(name), self._show(text, is_secret=is_secret)
         if (source := self._source_of(name, text, declaration)) is not None:
             source.current()
@@ -281,7 +281,8 @@ class Reading:
         )
 
     def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
-        """One problem: an unknown property that is refused under this name reports it, too."""
+        """Report a missing property, unless an unknown property that suggests this name is
+        reported."""
         name = declaration.name
         if any(self._fails(other) and self._suggestions.find(other) == name for other in unknown):
             return
@@ -303,16 +304,16 @@ class Reading:
     def _fails(self, unknown: str) -> bool:
         if unknown in self._source.surroundings:
             return False
-        # Nobody who writes table.whitelist wants every table.
+        # A typing error such as table.whitelist must not capture every table.
         is_typo = self._suggestions.find_typo(unknown) is not None
         if self._prefix.startswith(_OF_STEPS) and not is_elsewhere(unknown):
-            # Nothing but the transform reads its options, so what resembles one is meant for it.
+            # Only the transform reads its options, so a similar name is meant for it.
             is_typo = is_typo or self._suggestions.find(unknown) is not None
         is_given = self._is_given("headrace.unknown.properties")
         return self._is_strict() or (is_typo and not is_given)
 
     def _is_strict(self) -> bool:
-        """Whether every unknown property is to be refused."""
+        """Return whether every unknown property is refused."""
         return self.values.get("headrace_unknown_properties") == "fail"
 
     def _note_status(self, name: str, declaration: Property[Any] | Family[Any]) -> None:
@@ -365,7 +366,7 @@ class Reading:
             (self.problems if fails else self.warnings).append(finding)
 
     def _show(self, text: str, *, is_secret: bool) -> str:
-        """What may be printed of a value: the reference for a resolved one."""
+        """Return a value as it may be printed: the reference for a resolved one."""
         if is_secret and not (has_reference(text) and is_one_reference(text)):
             return HIDDEN
         text = without_passwords(text)
@@ -377,7 +378,8 @@ class Reading:
 
 
 def member_name(family: Family[Any], variables: Sequence[str]) -> str:
-    """The key of a family's member among texts: no property has a name with this separator."""
+    """Return the key of a family's member among texts: no property's name contains this
+    separator."""
     return "\0".join((family.name, *variables))
 
 
@@ -391,7 +393,7 @@ def _refused(declaration: Property[Any] | Family[Any]) -> str:
 
 
 def _refusal(declaration: Property[Any], value: object, name: str) -> str:
-    """Why this version cannot take the value, or an empty text."""
+    """Return why this version does not support the value, or an empty text."""
     if value in declaration.refused_values:
         return f"{name} = {{value}} is not supported"
     if declaration.status.support is not Support.REFUSED:

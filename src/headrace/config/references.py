@@ -1,8 +1,8 @@
 """References in values: `${env:NAME}`, `${file:path:key}`, `${dir:path:file}`.
 
-They are resolved when a configuration is parsed, those of secrets to files at each use, too
-(`credentials.rotating`). Only the reference is ever shown, but for what a database is asked for by
-name (its host, users, tables, slots): errors of a database show it.
+They are resolved when a configuration is parsed; those of secrets to files are resolved again at
+each use (`credentials.rotating`). Messages show the reference, never its value, except for names in
+a database (its host, users, tables, slots), which errors of the database show.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ def has_reference(text: str) -> bool:
 
 
 def is_one_reference(text: str) -> bool:
-    """Whether `text` is one reference and nothing else, so that it holds no secret itself."""
+    """Return whether `text` is exactly one reference, so that it contains no secret itself."""
     return text.strip().startswith("${") and text.strip().find("}") == len(text.strip()) - 1
 
 
 def has_plain_reference(text: str) -> bool:
-    """Whether `text` holds `${NAME}`, which is not a reference here but often meant as one."""
+    """Return whether `text` contains `${NAME}`, which is not a reference here but is often meant as
+    one."""
     return _PLAIN.search(text) is not None
 
 
 def resolve(text: str) -> str:
-    """`text` with every reference replaced, once (a resolved value is not looked into).
+    """Return `text` with every reference replaced, once (values are not resolved again).
 
     Raises ValueError that names the reference and what is missing, never a value.
     """
@@ -45,7 +46,7 @@ def resolve(text: str) -> str:
 
 
 def resolve_each(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """As `resolve`, with each reference and its value."""
+    """Return the text as `resolve` does, with each reference and its value."""
     values: list[tuple[str, str]] = []
 
     def look_up(match: re.Match[str]) -> str:
@@ -56,8 +57,8 @@ def resolve_each(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def parts_of(text: str) -> tuple[tuple[bool, str], ...]:
-    """The text in parts: references to files (True), and texts between them (False), in which other
-    references are resolved. Raises ValueError as `resolve`."""
+    """Return the text in parts: references to files (True), and texts between them (False), in
+    which other references are resolved. Raises ValueError as `resolve`."""
     parts: list[tuple[bool, str]] = []
     end = 0
     for match in _REFERENCE.finditer(text):
@@ -71,7 +72,7 @@ def parts_of(text: str) -> tuple[tuple[bool, str], ...]:
 def look_up_each(
     parts: Sequence[tuple[bool, str]],
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """As `resolve_each`, of a text in parts as of `parts_of`."""
+    """Resolve a text in parts of `parts_of`; return it as `resolve_each` does."""
     resolved = [resolve(text) if is_reference else text for is_reference, text in parts]
     pairs = tuple(
         (text, value)
@@ -93,7 +94,7 @@ def _look_up(match: re.Match[str]) -> str:
             return _read_key(reference, rest)
         case "dir":
             return _read_file(reference, rest)
-    # The reference is not shown: it may be part of a password that only looks like one.
+    # The text is not shown: it may be part of a password that only looks like a reference.
     raise ValueError(
         f"it holds a reference to an unknown provider; the providers are {', '.join(_PROVIDERS)}"
     )

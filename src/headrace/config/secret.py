@@ -1,4 +1,4 @@
-"""Texts that are used and never shown, and the one rule by which they are hidden."""
+"""Texts that are never shown, and the one rule by which they are hidden."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 HIDDEN = "********"
 LONG = 8
-"""A secret of so many characters is hidden wherever it is, in any case. A shorter one may as
-well be a part of words: it is hidden if it is a separate word, with no letter, digit or underscore
-beside it."""
+"""The least length of a secret, in characters, that is hidden wherever it occurs, in any case. A
+shorter one may also be part of a word: it is hidden only as a separate word, without a letter,
+digit or underscore beside it."""
 _WORDS = (
     r"passw(?:or)?d|pwd|passphrase|secret|token|credential|jaas|sas\.key|access[._-]?key"
     r"|private[._-]?key|account[._-]?key|api[._-]?key"
@@ -22,7 +22,7 @@ _WORDS = (
 _SECRET_NAME = re.compile(rf"{_WORDS}|user\.?info|ssl\.key\.pem$|keystore\.key$", re.IGNORECASE)
 _LOGIN_NAME = re.compile(r"user\.?info", re.IGNORECASE)
 _MOST_FOUND, _MOST_READ = 100, 1 << 20
-"""Passwords that are looked for in a text, and its characters."""
+"""The most passwords that are searched in a text, and the most characters of such a text."""
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
 _QUOTED = r""""(?:[^"\\]|\\.|""){0,2000}"|'(?:[^'\\]|\\.|''){0,2000}'"""
 _SQL_TEXT = rf"(?:[ENB]|U&)?(?:{_QUOTED}|\$(?P<tag>\w*)\$.{{0,2000}}?\$(?P=tag)\$)"
@@ -30,7 +30,7 @@ _BARE = r"""(?:\$\{[^}]*\}|[^\s;,&'")}])+"""
 _PASSWORDS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        # scheme://user:PASSWORD@host, up to the last @: who does not escape one meant it.
+        # scheme://user:PASSWORD@host, up to the last @: a password may contain an unescaped one.
         r"://[^:/@\s]*:((?:(?!://)[^\s\"'<>])*)@",
         # user/PASSWORD@host
         r"""(?:^|[\s"'(=]|:(?!\d))[\w$#.-]+/("[^"]*"|[^\s/@"']+)@""",
@@ -51,29 +51,29 @@ _NO_PASSWORD = re.compile(r"\*+|[?]|[:@$]\w+|%s|null|none|\$\{[^}]*\}", re.IGNOR
 """A replacement of a secret: stars, a parameter, a reference."""
 _PLACE = 0x10_0000
 _PLACES = re.compile(f"[{chr(_PLACE)}-{chr(_PLACE + 0xFFFF)}]")
-"""Characters of Unicode's last plane, which means nothing, where a mark is put."""
+"""Characters of Unicode's last plane, which have no meaning; they stand for marks."""
 
 
 class SecretSource(Protocol):
-    """Gives a secret that may change. It is hashable, and pickles without the secret."""
+    """The source of a secret that may change. It is hashable, and pickled without the secret."""
 
     def current(self) -> str:
-        """The secret as it is now. Raises HeadraceError."""
+        """Return the present secret. Raises HeadraceError."""
         ...
 
     def renewed(self, used: str) -> str:
-        """The secret now that `used` was refused. Raises HeadraceError."""
+        """Return the present secret after `used` was refused. Raises HeadraceError."""
         ...
 
     def seen(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        """The last secrets in this process, each with its references and their values."""
+        """Return the last secrets in this process, each with its references and their values."""
         ...
 
 
 class Secret:
-    """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` gives it.
+    """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` returns it.
 
-    One with a `source` is asked for at each use, and pickles without its text."""
+    A secret with a `source` is read from it at each use, and pickled without its text."""
 
     __slots__ = ("_source", "_text")
 
@@ -87,15 +87,15 @@ class Secret:
         return self._source is not None
 
     def reveal(self) -> str:
-        """The text as it is now. Raises HeadraceError where its source does."""
+        """Return the present text. Raises the HeadraceError of its source."""
         return self._text if self._source is None else self._source.current()
 
     def renewed(self, used: str) -> str:
-        """The text after the server refused `used`. Raises as `reveal`."""
+        """Return the text after the server refused `used`. Raises as `reveal`."""
         return self._text if self._source is None else self._source.renewed(used)
 
     def from_source(self, source: SecretSource) -> Secret:
-        """The secret as the source gives it."""
+        """Return a secret that is read from the source."""
         return Secret("", source)
 
     def __repr__(self) -> str:
@@ -122,12 +122,13 @@ class Secret:
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a pass-through property of this name is to be treated as a secret."""
+    """Return whether a pass-through property of this name is treated as a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 def passwords_in(text: str) -> tuple[str, ...]:
-    """Passwords written into a URL, a connection string, a login configuration or SQL."""
+    """Return the passwords written into a URL, a connection string, a login configuration or
+    SQL."""
     found: dict[str, None] = {}
     for pattern in _PASSWORDS:
         for match in pattern.finditer(text):
@@ -140,9 +141,9 @@ def passwords_in(text: str) -> tuple[str, ...]:
 
 
 def _unquoted(text: str) -> str:
-    """What a text in quotes of SQL, of Java or of JSON stands for."""
+    """Return the content of a text in quotes of SQL, of Java or of JSON."""
     if text.startswith("''") and text.endswith("''") and len(text) > 4:
-        return text[2:-2]  # within a text of SQL
+        return text[2:-2]  # inside a text of SQL
     text = re.sub(r"^(?:[ENB]|U&)(?=['\"])", "", text, flags=re.IGNORECASE)
     if tag := re.match(r"\$\w*\$", text):
         return text.removeprefix(tag[0]).removesuffix(tag[0])
@@ -153,8 +154,8 @@ def _unquoted(text: str) -> str:
 
 
 def secrets_in(name: str, text: str, *, is_secret: bool) -> tuple[str, ...]:
-    """What is secret in the text of the property `name`: all of it where the property
-    `is_secret`, and the passwords that are written into it."""
+    """Return the secrets in the text of the property `name`: all of it if the property `is_secret`,
+    and the passwords that are written into it."""
     found = passwords_in(text)
     if is_secret:
         _, colon, password = text.partition(":")
@@ -164,8 +165,8 @@ def secrets_in(name: str, text: str, *, is_secret: bool) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> str:
-    """`text` with stars, or with what a mapping says, in the place of secrets (see `LONG`), as they
-    are and as messages write them: on one line, with escapes, percent-encoded and decoded."""
+    """Return `text` with secrets (see `LONG`) replaced by stars, or as a mapping says: as written,
+    and in the forms of messages: on one line, with escapes, percent-encoded and decoded."""
     text = _PLACES.sub("\N{REPLACEMENT CHARACTER}", text)
     if not isinstance(secrets, Mapping):
         secrets = dict.fromkeys(secrets, HIDDEN)
@@ -174,7 +175,7 @@ def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> st
     if not present:
         return text
     pattern, marks = _pattern(present)
-    # The text after a hidden secret may be a word of its own only now; marks are not looked into.
+    # After a secret is hidden, the text beside it may be a separate word; marks are left alone.
     while True:
         hidden = pattern.sub(lambda match: chr(_PLACE + (match.lastindex or 1)), text)
         if hidden == text:
@@ -183,8 +184,8 @@ def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> st
 
 
 def without_passwords(text: str, written: str | None = None) -> str:
-    """`text` with stars in the place of the passwords that can be seen to be such in it, or in the
-    text `written` that it is about. It is not shown where that is too long to look through."""
+    """Return `text` with recognised passwords replaced by stars, those in it or in the text
+    `written` that it is about. It is replaced as a whole if that text is too long to search."""
     written = text if written is None else written
     passwords = () if len(written) > _MOST_READ else passwords_in(written)
     if len(written) > _MOST_READ or len(passwords) == _MOST_FOUND:
@@ -193,13 +194,13 @@ def without_passwords(text: str, written: str | None = None) -> str:
 
 
 def printable_name(name: str) -> str:
-    """`name` with the salt hidden that `column.mask.hash.ALG.with.salt.SALT` carries."""
+    """Return `name` with the salt of `column.mask.hash.ALG.with.salt.SALT` hidden."""
     return _SALT.sub(rf"\g<1>{HIDDEN}", name)
 
 
 @lru_cache(maxsize=64)
 def _all_forms(secrets: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str, str], ...]:
-    """Each form of the secrets, the longest first: in small letters, as it is, and its mark."""
+    """Return each form of the secrets, the longest first: in lower case, as it is, and its mark."""
     marks: dict[str, str] = {}
     for secret, mark in secrets:
         for form in _forms(secret):
@@ -212,7 +213,8 @@ def _all_forms(secrets: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str, st
 def _pattern(
     forms: tuple[tuple[str, str, str], ...],
 ) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """What finds these of `_all_forms`, a group for each, and the marks of the groups."""
+    """Return the pattern of these forms of `_all_forms`, a group for each, and the marks of the
+    groups."""
     pattern = "|".join(
         f"((?i:{re.escape(form)}))" if len(form) >= LONG else rf"(?<!\w)({re.escape(form)})(?!\w)"
         for _, form, _ in forms
@@ -221,7 +223,7 @@ def _pattern(
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """A secret as messages write it."""
+    """Yield the forms of a secret in messages."""
     for text in dict.fromkeys((secret, secret.strip(), unquote(secret), unquote_plus(secret))):
         yield text
         yield " ".join(text.split())

@@ -1,7 +1,7 @@
-"""Reads the spellings of a configuration into one ordered mapping of Debezium's names.
+"""Reads a configuration in any of its formats into one ordered mapping of Debezium's names.
 
-Debezium Server's application.properties, Kafka Connect's connector properties and JSON, and
-PySpark options. Values stay texts and references stay references.
+The formats are Debezium Server's application.properties, Kafka Connect's connector properties and
+JSON, and PySpark options. Values stay texts and references stay references.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from headrace.config.secret import printable_name
 from headrace.errors import HeadraceError
 
 PACKED = "headrace.config"
-"""The option that holds a whole configuration: JSON text, properties text, or a path."""
+"""The option that contains a whole configuration: JSON text, properties text, or a path."""
 
 _CONVERTERS = ("key", "value", "header")
 _BROKERS = "bootstrap.servers"
 OF_SPARK = "spark."
-"""How settings of Spark begin, which a file may have beside the configuration."""
+"""The prefix of settings of Spark, which a file may have besides the configuration."""
 _SINK_TYPE = "headrace.sink.type"
 _PRODUCER = "headrace.sink.kafka.producer."
 _HEADER_CONVERTER = "header.converter"
@@ -31,16 +31,16 @@ _SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 # Settings of the process that runs Debezium Server, not of the connector.
 _SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
 _OF_CONNECTORS = "log.mining."
-"""What connectors have under one of these prefixes."""
+"""Settings of connectors that begin with one of these prefixes."""
 
 V = TypeVar("V")
 
 
 class Properties(Mapping[str, str]):
-    """Property names to texts in the order written, with where each was written.
+    """Property names to texts in the order written, with the origin of each.
 
-    `notes` are remarks of the reading, `problems` are errors that wait to be reported together
-    with those of validation. `repr` shows names only.
+    `notes` are warnings of the reader, `problems` are errors that are reported together with those
+    of validation. `repr` shows names only.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Properties(Mapping[str, str]):
         self.notes = tuple(notes)
         self.problems = tuple(problems)
         self.surroundings: frozenset[str] = frozenset()
-        """Names that the worker alone has: those that no connector has are its own business."""
+        """Names that only the worker has: unknown ones among them concern only the worker."""
 
     def __getitem__(self, name: str) -> str:
         return self._texts[name]
@@ -67,11 +67,11 @@ class Properties(Mapping[str, str]):
         return len(self._texts)
 
     def origin(self, name: str) -> str:
-        """Where `name` was written ("file.properties, line 3"), or an empty text."""
+        """Return where `name` was written ("file.properties, line 3"), or an empty text."""
         return self._origins.get(name, "")
 
     def with_overrides(self, other: Mapping[str, str]) -> Properties:
-        """These properties, where `other` does not say otherwise."""
+        """Return these properties, overridden by `other`."""
         over = other if isinstance(other, Properties) else Properties(other)
         origins = {name: origin for name, origin in self._origins.items() if name not in over}
         merged = Properties(
@@ -84,7 +84,7 @@ class Properties(Mapping[str, str]):
         return merged
 
     def split(self, prefix: str) -> tuple[Properties, dict[str, str]]:
-        """These properties without those that begin with `prefix`, and those."""
+        """Return these properties without those that begin with `prefix`, and those."""
         taken = {name: text for name, text in self.items() if name.startswith(prefix)}
         if not taken:
             return self, taken
@@ -98,7 +98,7 @@ class Properties(Mapping[str, str]):
         return rest, taken
 
     def without_surroundings(self, names: Iterable[str]) -> Properties:
-        """These properties without those of `names` that only the worker has."""
+        """Return these properties without those of `names` that only the worker has."""
         left_out = self.surroundings.intersection(names)
         kept = Properties(
             {name: text for name, text in self.items() if name not in left_out},
@@ -110,9 +110,9 @@ class Properties(Mapping[str, str]):
         return kept
 
     def of_worker(self, worker: Properties) -> Properties:
-        """These properties of a connector, and those of the worker that it would run in: its
-        brokers and its producers' settings are the sink's, unless the connector names another one;
-        headers are written as a worker does by itself."""
+        """Return these properties of a connector merged with those of its worker: the worker's
+        brokers and producer settings become the sink's, unless the connector names another sink;
+        headers have the worker's default converter."""
         own, of_sink = worker, {}
         if self.get(_SINK_TYPE, "kafka") == "kafka" and _BROKERS in worker:
             own, producer = worker.split("producer.")
@@ -133,7 +133,7 @@ class Properties(Mapping[str, str]):
 
 
 def read_file(path: str | Path) -> Properties:
-    """A properties or JSON file. Raises HeadraceError("config.unreadable_file")."""
+    """Read a properties or JSON file. Raises HeadraceError("config.unreadable_file")."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -146,8 +146,8 @@ def read_file(path: str | Path) -> Properties:
 
 
 def read_files(paths: Sequence[str | Path]) -> Properties:
-    """One file, or two in any order: the connector's, which has `connector.class`, and the one of a
-    worker of Kafka Connect, whose converters are the connector's where it has none.
+    """Read one file, or two in any order: the connector's, which has `connector.class`, and that of
+    a worker of Kafka Connect, whose converters are used if the connector has none.
 
     Raises HeadraceError as `read_file` and `read_text` do, and ("config.which_file").
     """
@@ -166,7 +166,7 @@ def read_files(paths: Sequence[str | Path]) -> Properties:
 
 
 def read_text(text: str, *, origin: str = "") -> Properties:
-    """Properties or JSON text (told apart by the opening brace).
+    """Read properties or JSON text (distinguished by the opening brace).
 
     Raises HeadraceError("config.bad_json"), ("config.bad_escape").
     """
@@ -178,8 +178,8 @@ def read_text(text: str, *, origin: str = "") -> Properties:
 
 
 def read_mapping(mapping: Mapping[str, object]) -> Properties:
-    """A dict with Debezium's names, or Debezium Server's, or a Kafka Connect body
-    (`{"name": …, "config": {…}}`); values may be numbers and booleans."""
+    """Read a dict with Debezium's names, or Debezium Server's, or a Kafka Connect body (`{"name":
+    …, "config": {…}}`); values may be numbers and booleans."""
     config = mapping.get("config")
     if isinstance(config, Mapping):
         mapping = {"name": mapping.get("name"), **config}
@@ -189,7 +189,7 @@ def read_mapping(mapping: Mapping[str, object]) -> Properties:
 
 
 def read_packed(text: str) -> Properties:
-    """The value of `headrace.config`: JSON text, properties text, or a path.
+    """Read the value of `headrace.config`: JSON text, properties text, or a path.
 
     Raises HeadraceError as `read_file` and `read_text` do.
     """
@@ -200,7 +200,7 @@ def read_packed(text: str) -> Properties:
 
 
 def unpack(options: Mapping[str, V]) -> tuple[Properties, dict[str, V]]:
-    """What `headrace.config` holds (empty if absent), and the bare options beside it."""
+    """Return the properties in `headrace.config` (empty if absent), and the other options."""
     packed = Properties()
     bare: dict[str, V] = {}
     for name, text in options.items():
@@ -217,13 +217,13 @@ def restore_case(
     families: Collection[Family[Any]],
     listings: Mapping[str, str],
 ) -> Properties:
-    """Bare Spark options under their declared names: Spark lower-cases option keys.
+    """Return Spark's options under their declared names: Spark lower-cases option keys.
 
     `names` and `families` are what the connector declares.
 
-    `listings` holds the values from which aliases are restored (of `transforms`, …), where
-    `options` does not. A key whose case carries meaning and cannot be restored becomes a
-    problem with the remedy, because guessing would silently hash or name things otherwise.
+    `listings` has the values from which aliases are restored (of `transforms`, …), if `options`
+    does not. A key whose case matters and cannot be restored becomes a problem with the remedy,
+    because a guess would silently hash or name things otherwise.
     """
     by_lowered = {name.lower(): name for name in names}
     lowered_options = {name.lower(): text for name, text in options.items()}
@@ -246,7 +246,7 @@ def restore_case(
 
 
 def as_text(name: str, value: object) -> str:
-    """A scalar as the text that a properties file would hold.
+    """Return a scalar as the text in a properties file.
 
     Raises HeadraceError("config.invalid") for lists and objects.
     """
@@ -268,7 +268,8 @@ def as_text(name: str, value: object) -> str:
 def _restore_family(
     name: str, families: Collection[Family[Any]], listings: Mapping[str, str]
 ) -> str | None:
-    """`name` with its case restored, itself when case does not matter, None when it is lost."""
+    """Return `name` with its case restored, `name` itself if case does not matter, None if it is
+    lost."""
     for family in families:
         match = family.pattern.fullmatch(name)
         if match is None:
@@ -282,7 +283,7 @@ def _restore_family(
         if family.case_matters and any(part.lower() != part.upper() for part in match.groups()):
             return None
         return name
-    return name  # unknown: validation says so
+    return name  # unknown names are reported by validation
 
 
 def _lost_case(name: str) -> PropertyFinding:
@@ -311,14 +312,14 @@ def _json_entries(text: str, origin: str) -> Iterator[tuple[str, str, str]]:
 
     where = origin or "configuration"
     try:
-        # Numbers stay as written.
+        # Numbers keep their text.
         document = json.loads(
             text, object_pairs_hook=keep_pairs, parse_int=str, parse_float=str, parse_constant=str
         )
     except (json.JSONDecodeError, RecursionError) as error:
         at = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         problem = error.msg if isinstance(error, json.JSONDecodeError) else "too deeply nested"
-        # `from None`: the cause holds the whole text, with its secrets.
+        # `from None`, because the cause contains the whole text, with its secrets.
         raise HeadraceError(
             "config.bad_json", f"{where}{at} is not JSON: {problem}", "Correct the JSON text."
         ) from None
@@ -337,7 +338,7 @@ def _json_entries(text: str, origin: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
-    """Entries (name, text, origin) under Debezium's names; the last one of a name counts."""
+    """Return entries (name, text, origin) under Debezium's names; the last one of a name counts."""
     texts: dict[str, str] = {}
     origins: dict[str, str] = {}
     written: dict[str, str] = {}
@@ -354,7 +355,8 @@ def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
         written[name] = origin
         for target in names:
             entry = (target, text, f"{origin}, as {name}" if origin and target != name else origin)
-            # debezium.format.X is for all converters, debezium.format.key.X for one: it wins.
+            # debezium.format.X is for all converters, debezium.format.key.X for one, and has
+            # precedence.
             (general if len(names) > 1 else specific).append(entry)
     for target, text, origin in (*general, *specific):
         texts[target] = text
@@ -364,7 +366,8 @@ def _collect(entries: Iterable[tuple[str, str, str]]) -> Properties:
 
 
 def _debezium_names(name: str) -> tuple[str, ...]:
-    """The connector's names for a property of Debezium Server; any other name is itself."""
+    """Return the connector's names for a property of Debezium Server; any other name is
+    unchanged."""
     if not name.startswith("debezium."):
         return (name,)
     area, _, rest = name.removeprefix("debezium.").partition(".")

@@ -1,4 +1,4 @@
-"""The declared property that an unknown name was probably meant to be ("did you mean")."""
+"""Suggestions of the declared property that an unknown name was probably meant to be."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from headrace.config.secret import printable_name
 
 _TYPOS = 2
 _LONG = 14
-"""Letters of a name in which two may be wrong."""
+"""The least length of a name, in letters, in which two letters may be wrong."""
 _SHORT = 6
-"""Letters of a name, without which one that is near is not meant."""
+"""The least length of a name, in letters, for suggestions of similar names."""
 
 
 class Suggestions:
-    """Looks through former names, spelling without case and separators, and close spellings."""
+    """Searches former names, spellings without case and separators, and similar spellings."""
 
     def __init__(
         self, declared: Mapping[str, Property[Any]], families: Mapping[str, Family[Any]]
@@ -34,7 +34,7 @@ class Suggestions:
         self._names = [*declared, *(family.name for family in families.values())]
 
     def find(self, name: str) -> str | None:
-        """A property name, or None when nothing is near."""
+        """Return a property name, or None if no name is similar."""
         lowered = printable_name(name).lower()
         if lowered in self._former:
             return self._former[lowered]
@@ -56,14 +56,15 @@ class Suggestions:
         return max(endings, key=len) if endings else None
 
     def successor(self, name: str) -> str | None:
-        """The property of which this is a former (or mistaken) name, letter for letter but case."""
+        """Return the property with this former (or mistaken) name, which must be equal but for
+        case."""
         return self._former.get(printable_name(name).lower())
 
     def find_typo(self, name: str) -> str | None:
-        """As `find`, but only what is all but certain: another spelling of a name, a former name,
-        one letter more, less, wrong or out of place (two in a long name), or a name without its
-        last word ("tables.include" for table.include.list). None for a name that Debezium,
-        Kafka Connect or Spark themselves have."""
+        """Return a property name as `find` does, but only with near certainty: another spelling of
+        a name, a former name, one letter added, missing, wrong or swapped (two in a long name), or
+        a name without its last word ("tables.include" for table.include.list). None for a name that
+        Debezium, Kafka Connect or Spark themselves have."""
         lowered = name.lower()
         if is_elsewhere(lowered):
             return None
@@ -80,8 +81,9 @@ class Suggestions:
         return self._begun(lowered)
 
     def _begun(self, lowered: str) -> str | None:
-        """The only property whose name has these words, two or more, and one more at its end. A
-        word may be in the plural, or the singular, and a long one may have a slip."""
+        """Return the only property whose name has these words, two or more, and one more at its
+        end. A word may be in the plural, or the singular, and a long one may have a typing
+        error."""
         words = lowered.split(".")
         if len(words) < 2:
             return None
@@ -91,29 +93,29 @@ class Suggestions:
 
 @cache
 def _elsewhere() -> frozenset[str]:
-    """Names of Debezium's connectors and of Debezium Server from 2.3 to 3.6, and of Kafka Connect
-    and its clients, as constants of their jars have them; in lower case."""
+    """Return the names of Debezium's connectors and of Debezium Server from 2.3 to 3.6, and of
+    Kafka Connect and its clients, from the constants of their jars; in lower case."""
     text = Path(__file__).with_name("names_elsewhere.txt").read_text()
     return frozenset(text.lower().split())
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether another connector of Debezium, Debezium Server, Kafka Connect or Spark has a property
-    of this name."""
+    """Return whether another connector of Debezium, Debezium Server, Kafka Connect or Spark has a
+    property of this name."""
     lowered = name.lower()
     return lowered.startswith("spark.") or lowered in _elsewhere()
 
 
 def nearest(text: str, values: Iterable[str]) -> str | None:
-    """The one of `values` that `text` probably was meant to be, in any case, or None."""
+    """Return the one of `values` that `text` probably was meant to be, in any case, or None."""
     by_lowered = {value.lower(): value for value in values}
     near = difflib.get_close_matches(text.lower(), by_lowered, n=1, cutoff=0.7)
     return by_lowered[near[0]] if near else None
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """Letters that are more, less, wrong, or in each other's place; `most` + 1 for more than
-    that."""
+    """Return the number of letters that are added, missing, wrong, or swapped; `most` + 1 if there
+    are more."""
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []
@@ -132,7 +134,7 @@ def distance(one: str, other: str, most: int) -> int:
 
 
 def _begins(name: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a name has these words and one more."""
+    """Return whether a name has these words and one more."""
     return len(name) == len(words) + 1 and all(map(_is_word, words, name))
 
 

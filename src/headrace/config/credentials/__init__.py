@@ -1,1 +1,1 @@
-"""Secrets that change: files, programs and tokens of clouds, which connections look up."""
+"""Secrets that change: files, programs and tokens of clouds, read for each connection."""

@@ -1,4 +1,4 @@
-"""Texts of clients' settings that are looked up again when a client is opened or refused."""
+"""Texts of clients' settings that are read again when a client is opened or refused."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headrace.errors import HeadraceError
 
 
 class ChangingText(str):
-    """A text as it was when it was read, with the source that says what it is now. Two of them are
-    equal where their sources are. It pickles without the text; in a process that cannot read it, it
-    is empty, and `now` says why."""
+    """A text as of the time when it was read, with the source that has its present value. Two of
+    them are equal if their sources are equal. It is pickled without the text; in a process that
+    cannot read the text, the text is empty, and `now` raises the error."""
 
     source: SecretSource
 
@@ -22,14 +22,14 @@ class ChangingText(str):
 
     @classmethod
     def read(cls, source: SecretSource) -> ChangingText:
-        """The text of the source as it is on this host."""
+        """Return the present text of the source, on this host."""
         try:
             return cls(source.current(), source)
         except HeadraceError:
             return cls("", source)
 
     def now(self) -> str:
-        """What it is now. Raises HeadraceError("config.secret_unreadable")."""
+        """Return the present text. Raises HeadraceError("config.secret_unreadable")."""
         return self.source.current()
 
     def __eq__(self, other: object) -> bool:
@@ -51,17 +51,17 @@ class ChangingText(str):
 
 
 def text_now(text: str) -> str:
-    """A setting as it is now. Raises as `ChangingText.now`."""
+    """Return the present text of a setting. Raises as `ChangingText.now`."""
     return text.now() if isinstance(text, ChangingText) else text
 
 
 def settings_now(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as they are now. Raises as `ChangingText.now`."""
+    """Return the present texts of settings. Raises as `ChangingText.now`."""
     return {name: text_now(text) for name, text in settings.items()}
 
 
 def have_changed(settings: Mapping[str, str], used: Mapping[str, str]) -> bool:
-    """Whether one of the settings is another one now than was `used`, and refused. Raises as
+    """Return whether one of the settings has changed since it was `used`, and refused. Raises as
     `ChangingText.now`."""
     return any(
         text.source.renewed(used[name]) != used[name]

@@ -1,4 +1,4 @@
-"""Secrets that a command prints: `headrace.credentials.command`."""
+"""Secrets printed by a command: `headrace.credentials.command`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class CommandSecret(KeptSecret):
-    """What a program prints, which runs without a shell, kept for `lifetime_ms`."""
+    """The output of a program, which runs without a shell, kept for `lifetime_ms`."""
 
     arguments: tuple[str, ...] = field(repr=False)
     timeout_ms: int
     lifetime_ms: int
 
     def fetch(self) -> tuple[str, float]:
-        """See KeptSecret. Raises HeadraceError("config.credentials_command"), which never shows
-        what the program prints."""
+        """See KeptSecret. Raises HeadraceError("config.credentials_command"), which never shows the
+        program's output."""
         return self._run(), self.lifetime_ms / 1000
 
     def _run(self) -> str:

@@ -1,4 +1,4 @@
-"""Secrets that a process fetches and keeps for a while."""
+"""Secrets that a process fetches and keeps for some time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _seen: dict[KeptSecret, dict[str, tuple[tuple[str, str], ...]]] = {}
 
 
 class KeptSecret(ABC):
-    """See SecretSource. A process fetches the secret when it first needs it, after the secret's
-    lifetime, and after the secret was refused. Subclasses are frozen and equal where they give the
-    same secret: it is kept for all of them, and pickles with none."""
+    """A SecretSource that fetches the secret at its first use in a process, after the secret's
+    lifetime, and after the secret was refused. Subclasses are frozen, and equal if they have the
+    same secret: it is kept once for all of them, and pickled with none of them."""
 
     def current(self) -> str:
-        """The secret. Raises as `fetch`."""
+        """Return the secret. Raises as `fetch`."""
         with _lock:
             text, end = _kept.get(self, ("", 0.0))
             if time.monotonic() < end:
@@ -34,18 +34,18 @@ class KeptSecret(ABC):
             return text
 
     def renewed(self, used: str) -> str:
-        """The secret after `used` was refused: it is fetched again, unless another thread has done
-        so since. Raises as `current`."""
+        """Return the secret after `used` was refused: it is fetched again, unless another thread
+        has done so since. Raises as `current`."""
         with _lock:
             if _kept.get(self, ("", 0.0))[0] == used:
                 _kept.pop(self, None)
         return self.current()
 
     def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """The last secrets in this process, which messages hide."""
+        """Return the last secrets in this process, which messages hide."""
         return dict(_seen.get(self, {}))
 
     @abstractmethod
     def fetch(self) -> tuple[str, float]:
-        """A new secret, and for how many seconds it is used. Raises HeadraceError, which never
-        shows it."""
+        """Return a new secret, and for how many seconds it is used. Raises HeadraceError, which
+        never shows it."""

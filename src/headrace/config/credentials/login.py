@@ -1,4 +1,4 @@
-"""Logins with secrets that change: one that is refused is tried once more with a fresh secret."""
+"""Logins with secrets that change: a refused login is tried once more with the new secret."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def logged_in(
     errors: type[E],
     is_refused: Callable[[E], bool],
 ) -> T:
-    """What `connect` returns, which reveals the secrets. After one of the `errors` that
-    `is_refused`, it is called once more if a secret has changed meanwhile. Raises what `connect`
-    raises."""
+    """Return the result of `connect`, which reveals the secrets. After one of the `errors` that
+    `is_refused`, it is called once more if a secret has changed meanwhile. Raises the errors of
+    `connect`."""
     changing = [secret for secret in secrets if secret is not None and secret.may_change]
     used = [secret.reveal() for secret in changing]
     try:
@@ -31,6 +31,7 @@ def logged_in(
 
 
 def have_changed(secrets: Sequence[Secret], used: Sequence[str]) -> bool:
-    """Whether one of the secrets, as it is now, is not what was `used` and refused."""
+    """Return whether the present text of one of the secrets differs from the `used` and refused
+    one."""
     pairs = zip(secrets, used, strict=True)
     return any(secret.renewed(text) != text for secret, text in pairs)

@@ -1,4 +1,4 @@
-"""Secrets that are looked up each time they are used: `${file:…}` and `${dir:…}`."""
+"""Secrets that are read at each use: `${file:…}` and `${dir:…}`."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from headrace.config.references import look_up_each, parts_of
 from headrace.errors import HeadraceError
 
 _TRIES, _PAUSE_SECONDS = 4, 0.25
-"""A file that is replaced may be missing for a moment."""
+"""Attempts to read a file, and seconds between them: a file that is replaced may be missing
+briefly."""
 _MOST_SEEN = 8
 _seen: dict[RotatingText, dict[str, tuple[tuple[str, str], ...]]] = {}
 
 
 @dataclass(frozen=True)
 class RotatingText:
-    """The text of the property `name`, of which references to files are looked up at each use.
+    """The text of the property `name`, whose references to files are resolved at each use.
 
-    `parts` are texts, and references that are looked up. It pickles without what they stand for,
-    so that a process on another host reads the files there."""
+    `parts` are texts, and references to files. It is pickled without the values of references, so
+    that a process on another host reads the files there."""
 
     name: str
     parts: tuple[tuple[bool, str], ...] = field(repr=False)
 
     @classmethod
     def of(cls, name: str, text: str) -> RotatingText | None:
-        """The rotating text; None if the text cannot change while the process runs."""
+        """Return the rotating text; None if the text cannot change while the process runs."""
         parts = parts_of(text)
         return cls(name, parts) if any(is_reference for is_reference, _ in parts) else None
 
     def current(self) -> str:
-        """What the text is now. Raises HeadraceError("config.secret_unreadable")."""
+        """Return the present text. Raises HeadraceError("config.secret_unreadable")."""
         for left in reversed(range(_TRIES)):
             try:
                 text, values = look_up_each(self.parts)
@@ -55,9 +56,9 @@ class RotatingText:
         return text
 
     def renewed(self, used: str) -> str:  # noqa: ARG002 - a file is read at each use
-        """What the text is now that `used` was refused. Raises as `current`."""
+        """Return the present text after `used` was refused. Raises as `current`."""
         return self.current()
 
     def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """The last texts in this process, each with its references and their values."""
+        """Return the last texts in this process, each with its references and their values."""
         return dict(_seen.get(self, {}))

@@ -1,7 +1,7 @@
-"""Tokens of clouds in the place of passwords: `headrace.credentials.provider`.
+"""Tokens of clouds in place of passwords: `headrace.credentials.provider`.
 
-The clouds' own packages make them, with the identity that they find where headrace runs: variables
-of the environment, profiles, the roles of containers and machines. They are imported here only.
+The clouds' own packages make them, with the identity that they find on the machine: environment
+variables, profiles, the roles of containers and machines. Only this module imports them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ DATABASE_SCOPE = "https://ossrdbms-aad.database.windows.net/.default"
 _EXPIRES = re.compile(r"[?&]X-Amz-Expires=(\d+)")
 _REGION = re.compile(r"\.([a-z0-9-]+)\.rds\.amazonaws\.com(?:\.cn)?$")
 _EARLY, _EARLY_PART = 300.0, 3
-"""A token is used until five minutes before its end, or for two thirds of a shorter life."""
+"""A token is used until 300 seconds before its end, or, if it lives for less than three times as
+long, for two thirds of its life."""
 _TALKATIVE = ("boto3", "botocore", "urllib3", "azure", "msal")
-"""Loggers of the packages, which write requests and signatures at the level DEBUG."""
+"""Loggers of the packages, which log requests and signatures at the level DEBUG."""
 
 
 class Token(KeptSecret):
-    """A token of a cloud, which a process keeps until shortly before its end."""
+    """A token of a cloud, which a process keeps until shortly before it expires."""
 
     @property
     @abstractmethod
@@ -44,7 +45,8 @@ class Token(KeptSecret):
 
     @abstractmethod
     def made(self) -> tuple[str, float]:
-        """A new token, and the seconds to its end. Raises what the cloud's package does."""
+        """Return a new token, and the seconds until it expires. Raises the errors of the cloud's
+        package."""
 
     def fetch(self) -> tuple[str, float]:
         """See KeptSecret. Raises HeadraceError: "config.credentials_package",
@@ -56,7 +58,7 @@ class Token(KeptSecret):
             raise
         except Exception as error:  # noqa: BLE001 - the packages have errors of their own
             name = type(error).__name__
-            # Waiting does not give an identity to a machine that has none.
+            # Waiting does not help a machine that has no identity.
             lacks = name in (
                 "NoCredentialsError",
                 "PartialCredentialsError",
@@ -77,8 +79,8 @@ class Token(KeptSecret):
 
 @dataclass(frozen=True)
 class RdsToken(Token):
-    """A token of AWS IAM for a role of RDS or Aurora: a request that is signed here, for one host,
-    port and user. `region` None: that of the host's name, or of the environment."""
+    """An authentication token of AWS IAM for a role of RDS or Aurora: a request signed here, for
+    one host, port and user. `region` None: that of the host's name, or of the environment."""
 
     host: str
     port: int
@@ -121,9 +123,10 @@ class EntraToken(Token):
     def made(self) -> tuple[str, float]:
         """See Token."""
         identity = _imported("azure.identity", ENTRA, "azure")
-        # An authority that the environment names may be of a cloud that no other one knows.
+        # An authority set in the environment may be in a cloud that instance discovery does not
+        # know.
         is_named = "AZURE_AUTHORITY_HOST" in os.environ
-        # A credential remembers its tokens: after a refused login another one is wanted.
+        # A credential caches its tokens, so a new one is made for each token.
         with identity.DefaultAzureCredential(disable_instance_discovery=is_named) as credential:
             token = credential.get_token(self.scope)
         return str(token.token), float(token.expires_on) - time.time()
@@ -142,7 +145,7 @@ def _imported(package: str, provider: str, extra: str) -> Any:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """The packages write nothing below WARNING meanwhile."""
+    """Suspend the packages' log records below WARNING."""
     loggers = [logging.getLogger(name) for name in _TALKATIVE]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

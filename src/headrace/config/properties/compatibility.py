@@ -1,4 +1,4 @@
-"""Properties: the release whose quirks are reproduced, tables' identity, the size of records."""
+"""Properties: reproduced behaviour of a release, tables' identity, the size of records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.config.property import Group, Property
 
 
 class CompatibilityConfig(Configuration):
-    """What event formats, converters and transforms ask alike."""
+    """Properties shared by event formats, converters and transforms."""
 
     headrace_compatibility = Property(
         "headrace.compatibility",
@@ -21,7 +21,7 @@ class CompatibilityConfig(Configuration):
 
 
 class RecordBoundsConfig(Configuration):
-    """What readers of records, and transforms that take documents apart, ask alike."""
+    """Properties shared by readers of records, and transforms that flatten documents."""
 
     headrace_record_max_cells = Property(
         "headrace.record.max.cells",
@@ -35,8 +35,8 @@ class RecordBoundsConfig(Configuration):
 
 
 class TableIdentityConfig(Configuration):
-    """For connectors that can detect dropped and renamed tables, and read their ids only if they
-    are needed."""
+    """Properties of connectors that can detect dropped and renamed tables, and read their ids only
+    if these are needed."""
 
     headrace_table_identity = Property(
         "headrace.table.identity",

@@ -44,7 +44,7 @@ class ConnectorConfig(
     SignalConfig,
     SnapshotConfig,
 ):
-    """What the connectors have in common, whatever their databases."""
+    """The properties that all connectors share, whatever their databases."""
 
     topic_prefix = Property(
         "topic.prefix",
@@ -288,10 +288,10 @@ class ConnectorConfig(
 
     @property
     def without_documents(self) -> str:
-        """The property and value by which updates come without their documents; empty if they have
-        them, or the source has no documents."""
+        """Return the property and value that leave out the documents of updates; empty if updates
+        have documents, or the source has no documents."""
         return ""
 
     def signal_topic(self) -> str:
-        """Topic of the kafka channel."""
+        """Return the topic of the kafka channel."""
         return self.signal_kafka_topic or f"{self.topic_prefix}-signal"

@@ -1,4 +1,4 @@
-"""Options of the converters that have some of their own, without the converter's prefix."""
+"""Options of single converters, without the converter's prefix."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STRATEGY = Kind("one of " + ", ".join(SubjectStrategy), _parse_strategy, tuple(
 
 
 class ConverterOptions(Configuration):
-    """Options of a converter; those that it does not declare have no effect on it."""
+    """Options of a converter; options that it does not declare have no effect on it."""
 
     others = PassThrough(
         "*",
@@ -58,17 +58,17 @@ class ConverterOptions(Configuration):
     def examine_options(
         cls: type[C], options: Mapping[str, str], prefix: str
     ) -> tuple[C, list[PropertyFinding]]:
-        """As `Configuration.examine`. What the options refer to is resolved already; `prefix` ends
-        in a dot."""
+        """Check options as `Configuration.examine` does. References are already resolved; `prefix`
+        ends with a dot."""
         declared = cls.properties()
-        # A text that is not declared may be a password: only its name is looked at.
+        # Undeclared texts may be passwords, so only their names are used.
         texts = {name: text if name in declared else "" for name, text in options.items()}
         return cls.examine(texts, prefix=prefix)
 
     @classmethod
     def of(cls: type[C], options: Mapping[str, str], prefix: str) -> C:
-        """The options. Raises HeadraceError as `Configuration.parse`; options of a configuration
-        that was parsed are right."""
+        """Return the options. Raises HeadraceError as `Configuration.parse`; options of a parsed
+        configuration are valid."""
         config, problems = cls.examine_options(options, prefix)
         if problems:
             raise error_of(problems)
@@ -144,7 +144,8 @@ class AvroConverterOptions(ConverterOptions):
 
 
 class CloudEventsConverterOptions(ConverterOptions):
-    """Options of Debezium's CloudEventsConverter. Those behind `avro.` are AvroConverterOptions."""
+    """Options of Debezium's CloudEventsConverter. Those with the prefix `avro.` are
+    AvroConverterOptions."""
 
     serializer_type = Property(
         "serializer.type",
@@ -220,7 +221,7 @@ class CloudEventsConverterOptions(ConverterOptions):
 
     @property
     def is_avro(self) -> bool:
-        """Whether events and data are Avro."""
+        """Return whether events and data are Avro."""
         return self.serializer_type == "avro"
 
     def check(self) -> Iterator[PropertyFinding]:
@@ -279,7 +280,7 @@ _DECLARED: Mapping[ConverterName, type[ConverterOptions]] = {
 
 
 def below(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The options behind `prefix.`, without it."""
+    """Return the options with the prefix `prefix.`, without it."""
     start = f"{prefix}."
     return {n.removeprefix(start): text for n, text in options.items() if n.startswith(start)}
 
@@ -287,8 +288,8 @@ def below(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 def option_problems(
     converter: ConverterName, options: Mapping[str, str], prefix: str
 ) -> Iterator[PropertyFinding]:
-    """What is wrong with a converter's options; `prefix`, which ends in a dot, goes before their
-    names. No registry is asked."""
+    """Yield the problems of a converter's options; `prefix`, which ends with a dot, precedes their
+    names. No registry is called."""
     declared = _DECLARED.get(converter, ConverterOptions)
     config, problems = declared.examine_options(options, prefix)
     yield from problems
@@ -300,8 +301,8 @@ def option_problems(
 
 
 def registry_problems(options: Mapping[str, str], prefix: str = "") -> Iterator[PropertyFinding]:
-    """What the client of a schema registry cannot take of these options (names in small letters,
-    with or without `schema.registry.`)."""
+    """Yield problems for options that the client of a schema registry does not support (names in
+    lower case, with or without `schema.registry.`)."""
     names = {name.removeprefix(_REGISTRY): name for name in options}
     plain = {short: options[name].strip() for short, name in names.items()}
     source = plain.get(_SOURCE, "URL").upper()

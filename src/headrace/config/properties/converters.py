@@ -1,4 +1,4 @@
-"""Properties of converters, which turn records into bytes."""
+"""Properties of converters, which convert records into bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFUSED = {ConverterName.PROTOBUF: "Use avro or json."}
 _OF_COLUMNS = (ConverterName.VARIANT, ConverterName.ROW)
 """Converters that make columns of Spark's types, neither texts nor bytes."""
 _OF_TEXTS = (ConverterName.STRING, ConverterName.SIMPLE)
-"""Converters that make texts as they are, which need not be JSON."""
+"""Converters that make plain texts, which need not be JSON."""
 
 
 class ConverterConfig(Configuration):
@@ -29,7 +29,7 @@ class ConverterConfig(Configuration):
         ("name", "name"),
         ("ts", "ts_ms"),
     )
-    """Of what a connector makes the id of a CloudEvent: labels and fields of `source`."""
+    """Labels and fields of `source` that form the id of a connector's CloudEvents."""
 
     key_converter = Property(
         "key.converter",
@@ -165,28 +165,28 @@ class ConverterConfig(Configuration):
     )
 
     def converter(self, role: str) -> ConverterName:
-        """The converter of a role: key, value or header."""
+        """Return the converter of a role: key, value or header."""
         name: ConverterName = getattr(self, f"{role}_converter")
         return name
 
     def converter_options(self, role: str) -> Mapping[str, str]:
-        """A role's options that are not declared here, names in small letters."""
+        """Return a role's options that are not declared here, with names in lower case."""
         options: Mapping[str, str] = getattr(self, f"{role}_converter_options")
         return {name.lower(): text for name, text in options.items()}
 
     def is_text(self, role: str) -> bool:
-        """Whether the role's converter makes texts; otherwise bytes."""
+        """Return whether the role's converter makes texts; otherwise bytes."""
         name = self.converter(role)
         if name is ConverterName.CLOUDEVENTS:
             return self.converter_options(role).get("serializer.type", "json").lower() == "json"
         return name is ConverterName.JSON or name in _OF_TEXTS
 
     def plain_texts(self) -> tuple[str, ...]:
-        """The roles whose converters make texts that are not JSON."""
+        """Return the roles whose converters make texts that are not JSON."""
         return tuple(role for role in _ROLES if self.converter(role) in _OF_TEXTS)
 
     def column_type(self, role: str) -> str:
-        """The type of the role's column in Spark: string, binary, variant, or struct."""
+        """Return the type of the role's column in Spark: string, binary, variant, or struct."""
         match self.converter(role):
             case ConverterName.VARIANT:
                 return "variant"
@@ -195,7 +195,8 @@ class ConverterConfig(Configuration):
         return "string" if self.is_text(role) else "binary"
 
     def makes_columns(self, role: str) -> bool:
-        """Whether the role's converter makes values of Spark's types: `variant` and `row`."""
+        """Return whether the role's converter makes values of Spark's types: `variant` and
+        `row`."""
         return self.converter(role) in _OF_COLUMNS
 
     def check(self) -> Iterator[PropertyFinding]:
@@ -228,7 +229,7 @@ class ConverterConfig(Configuration):
                 yield from self._misspelt(f"{name}.", getattr(self, f"{role}_converter_options"))
 
     def _misspelt(self, prefix: str, options: Iterable[str]) -> Iterator[PropertyFinding]:
-        """Options whose names are all but those of a declared property of their role."""
+        """Yield problems for options whose names are close to a declared property of their role."""
         declared = {n: each for n, each in self.properties().items() if n.startswith(prefix)}
         suggestions = Suggestions(declared, {})
         for name in options:

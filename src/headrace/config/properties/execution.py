@@ -1,4 +1,4 @@
-"""Properties that Debezium does not have: ranges, spool, state, sinks, logins that change."""
+"""Properties that Debezium does not have: ranges, spool, state, sinks, changing passwords."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ExecutionConfig(CompatibilityConfig):
 
 
 def _arguments(text: str) -> tuple[str, ...]:
-    """Splits a command line as a shell does. Raises ValueError."""
+    """Split a command line as a shell does. Raises ValueError."""
     arguments = tuple(shlex.split(text))
     if not arguments or not arguments[0]:
         raise ValueError
@@ -170,10 +170,10 @@ _PROGRAM: Kind[tuple[str, ...]] = Kind(
 
 
 class CredentialsConfig(Configuration):
-    """A password that a program prints."""
+    """Properties of a password that a program prints."""
 
     password_property: ClassVar[str] = "database.password"  # noqa: S105 - its name
-    """The property in whose place the program's text is used."""
+    """The property that the program's output replaces."""
 
     headrace_credentials_command = Property(
         COMMAND,
@@ -201,7 +201,8 @@ class CredentialsConfig(Configuration):
     )
 
     def secret_source(self) -> tuple[str, SecretSource] | None:
-        """What gives the password, and the property that asks for it; None: nothing does."""
+        """Return the source of the password and the property that configures it; None: no
+        source."""
         arguments = self.headrace_credentials_command
         if not arguments:
             return None
@@ -209,7 +210,7 @@ class CredentialsConfig(Configuration):
         return COMMAND, CommandSecret(arguments, timeout, self.headrace_credentials_lifetime_ms)
 
     def complete(self, reading: Reading) -> None:
-        """See Configuration: what the source gives is the password."""
+        """See Configuration: the source's text is the password."""
         super().complete(reading)
         declaration = self.properties().get(self.password_property)
         given = self.secret_source()
@@ -232,8 +233,8 @@ class CredentialsConfig(Configuration):
 
 
 class TokensConfig(CredentialsConfig):
-    """Tokens of a cloud in the place of a password, of connectors whose `database.sslmode` says
-    whether the server is verified."""
+    """Properties of cloud tokens in place of a password, for connectors whose `database.sslmode`
+    says whether the server is verified."""
 
     headrace_credentials_provider = Property(
         PROVIDER,
@@ -274,7 +275,7 @@ class TokensConfig(CredentialsConfig):
         return str(driver.get("sslmode", self.value_of("database_sslmode")))
 
     def complete(self, reading: Reading) -> None:
-        """See Configuration: a token for a server that nobody verifies is a warning."""
+        """See Configuration: a token for a server that is not verified is a warning."""
         super().complete(reading)
         if self.headrace_credentials_provider and self._sslmode() == "require":
             reading.warnings.append(

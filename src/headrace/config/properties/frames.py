@@ -1,4 +1,4 @@
-"""Transforms of DataFrames: which of a connector's properties count, and how the input is read."""
+"""Transforms of DataFrames: the relevant properties of a connector, and the format of the input."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _READ = (ConverterName.JSON, ConverterName.AVRO, ConverterName.STRING, Converter
 
 
 class ChainConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
-    """Transforms, what becomes of records that they cannot take, and converters: what a
-    configuration says of records, wherever they come from."""
+    """Properties of records, wherever they come from: transforms, handling of records that fail in
+    them, and converters."""
 
     @classmethod
     def concerned(cls, properties: Mapping[str, str]) -> dict[str, str]:
-        """The properties of a connector that concern transforms and converters."""
+        """Return a connector's properties that concern transforms and converters."""
         shared = {**CompatibilityConfig.properties(), **RecordBoundsConfig.properties()}
         return {
             name: text
@@ -37,7 +37,7 @@ class ChainConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
 
 
 class FrameConfig(ChainConfig):
-    """What a configuration says of the records of a DataFrame."""
+    """Properties of the records of a DataFrame."""
 
     name = Property(
         "name", TEXT, "", Group.CONVERTERS, "A name that dead letters say in their headers."
@@ -72,7 +72,7 @@ class FrameConfig(ChainConfig):
 
 
 class InputConfig(ConverterConfig):
-    """Which converters wrote the input."""
+    """Properties of the converters that wrote the input."""
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
@@ -92,19 +92,19 @@ class InputConfig(ConverterConfig):
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """What the properties of a DataFrame's transforms say."""
+    """The settings of a DataFrame's transforms."""
 
     output: FrameConfig
     input: InputConfig
     prefixes: Mapping[str, str]
-    """By role, what the names of the input's options begin with."""
+    """The prefix of the input's options, by role."""
 
 
 def examine_frame(
     properties: Mapping[str, object],
 ) -> tuple[FrameSettings, list[PropertyFinding]]:
-    """What properties say, and what is wrong with them. Those of a connector, which do not concern
-    transforms, are left out where `connector.class` is among them."""
+    """Return the settings of properties, and their problems. If `connector.class` is set,
+    properties of the connector that do not concern transforms are left out."""
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
     of_connector = "connector.class" in given
     own = dict(given)
@@ -127,10 +127,10 @@ def examine_frame(
 
 
 def _input_texts(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The input's converters and options, by their plain names, and the prefixes of roles.
+    """Return the input's converters and options, by their plain names, and the prefixes of roles.
 
-    A role that `headrace.input.` names a converter for has its options there and nowhere else;
-    other roles are read as they are written, but for what stands there.
+    A role whose converter `headrace.input.` names has its options only with that prefix; other
+    roles are read with the output's options, except for those with that prefix.
     """
     texts: dict[str, str] = {}
     prefixes: dict[str, str] = {}

@@ -1,5 +1,4 @@
-"""Properties of a schema history, for connectors whose log does not say what a row's columns
-are."""
+"""Properties of a schema history, for connectors whose log does not describe a row's columns."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _LIBRDKAFKA = not_needed("Kafka's client waits by itself")
 
 
 class HistoryKind(StrEnum):
-    """`schema.history.internal`: what the schema history is kept in."""
+    """`schema.history.internal`: the storage of the schema history."""
 
     FILE = "file"
     KAFKA = "kafka"
@@ -36,7 +35,7 @@ _CLASSES = {
 
 
 class SchemaHistoryConfig(Configuration):
-    """Where the schema history is kept, and whether its changes are records too."""
+    """Properties of the schema history's storage, and of records for its changes."""
 
     snapshot_mode = SnapshotConfig.snapshot_mode.with_refused("custom").with_meaning(
         "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
@@ -200,13 +199,13 @@ class SchemaHistoryConfig(Configuration):
 
     @property
     def rebuilds_history(self) -> bool:
-        """Whether a schema history that is lost is written again."""
+        """Return whether a lost schema history is written again."""
         if self.snapshot_mode is SnapshotMode.CONFIGURATION_BASED:
             return self.snapshot_mode_configuration_based_snapshot_on_schema_error
         return self.snapshot_mode is SnapshotMode.RECOVERY
 
     def history_kind(self) -> HistoryKind:
-        """What the schema history is kept in."""
+        """Return the storage of the schema history."""
         chosen: HistoryKind | None = self.schema_history_internal
         if chosen is not None:
             return chosen
@@ -215,7 +214,7 @@ class SchemaHistoryConfig(Configuration):
         return HistoryKind.FILE if self.history_file() else HistoryKind.MEMORY
 
     def history_file(self) -> str | None:
-        """The file of a history that is kept in one; None: there is no folder for it."""
+        """Return the file of a history that is kept in a file; None: no folder for it is set."""
         named: str | None = self.schema_history_internal_file_filename
         folder = self.value_of("headrace_checkpoint_dir")
         if named or not folder:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class DecimalHandlingMode(StrEnum):
-    """`decimal.handling.mode`: how events show decimal numbers."""
+    """`decimal.handling.mode`: representation of decimal numbers in events."""
 
     PRECISE = "precise"
     DOUBLE = "double"
@@ -26,7 +26,7 @@ class TimePrecisionMode(StrEnum):
 
 
 class BinaryHandlingMode(StrEnum):
-    """`binary.handling.mode`: how events show bytes."""
+    """`binary.handling.mode`: representation of bytes in events."""
 
     BYTES = "bytes"
     BASE64 = "base64"
@@ -35,8 +35,8 @@ class BinaryHandlingMode(StrEnum):
 
 
 class FailureHandlingMode(StrEnum):
-    """`event.processing.failure.handling.mode` and its like: what an event that cannot be made does
-    to the stream."""
+    """`event.processing.failure.handling.mode` and similar: the effect of an event that cannot be
+    made on the stream."""
 
     FAIL = "fail"
     WARN = "warn"
@@ -76,14 +76,14 @@ CONVERTER_CLASSES = {
 
 
 class DecimalFormat(StrEnum):
-    """`….converter.decimal.format`: how JSON shows a decimal."""
+    """`….converter.decimal.format`: representation of a decimal in JSON."""
 
     BASE64 = "BASE64"
     NUMERIC = "NUMERIC"
 
 
 class SubjectStrategy(StrEnum):
-    """`….subject.name.strategy`: how the subject of a schema in a registry is named."""
+    """`….subject.name.strategy`: the name of a schema's subject in a registry."""
 
     TOPIC = "TopicNameStrategy"
     """`<topic>-key` and `<topic>-value`."""
@@ -94,14 +94,14 @@ class SubjectStrategy(StrEnum):
 
 
 class SliceOrder(StrEnum):
-    """`headrace.slice.order`: what keeps a range's records together in slices."""
+    """`headrace.slice.order`: the property by which a range's records are divided into slices."""
 
     KEY = "key"
     POSITION = "position"
 
 
 class SliceTransport(StrEnum):
-    """`headrace.slice.transport`: how the bytes of a slice come to its task."""
+    """`headrace.slice.transport`: the way of a slice's bytes to its task."""
 
     AUTO = "auto"
     MEMORY = "memory"
@@ -122,35 +122,35 @@ class SnapshotMode(StrEnum):
 
 
 class SnapshotResume(StrEnum):
-    """`headrace.snapshot.resume`: where a snapshot goes on after a restart."""
+    """`headrace.snapshot.resume`: the point from which a snapshot continues after a restart."""
 
     CHUNKS = "chunks"
     RESTART = "restart"
 
 
 class UnknownColumns(StrEnum):
-    """`headrace.table.unknown.columns`: what becomes of columns that a query does not know."""
+    """`headrace.table.unknown.columns`: handling of columns that a query does not know."""
 
     FAIL = "fail"
     DROP = "drop"
 
 
 class TableIdentity(StrEnum):
-    """`headrace.table.identity`: what tells a table from others."""
+    """`headrace.table.identity`: what identifies a table."""
 
     NAME = "name"
     ID = "id"
 
 
 class CaseTwins(StrEnum):
-    """`headrace.case.twins`: what becomes of tables with columns that differ by case only."""
+    """`headrace.case.twins`: handling of tables with columns that differ only by case."""
 
     FAIL = "fail"
     TAKE = "take"
 
 
 class UnknownProperties(StrEnum):
-    """`headrace.unknown.properties`: what becomes of a property that nobody declares."""
+    """`headrace.unknown.properties`: handling of undeclared properties."""
 
     FAIL = "fail"
     WARN = "warn"

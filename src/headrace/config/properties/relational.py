@@ -42,7 +42,7 @@ _AS_READ = not_needed("a chunk has the columns that its table has when it is rea
 
 
 class RelationalConfig(ConnectorConfig):
-    """What the connectors of relational databases have in common."""
+    """The properties that connectors of relational databases share."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
         ("schema.include.list", "schema.exclude.list"),

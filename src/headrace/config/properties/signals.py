@@ -1,4 +1,4 @@
-"""Signals and notifications, and the channels that they take."""
+"""Properties of signals and notifications, and of their channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.config.property import Group, PassThrough, Property
 
 
 class SignalConfig(Configuration):
-    """What reaches a running connector, and what it tells."""
+    """Properties of the signals to a running connector, and of its notifications."""
 
     signal_data_collection = Property(
         "signal.data.collection",
@@ -111,11 +111,11 @@ class SignalConfig(Configuration):
     )
 
     def signal_table(self) -> str | None:
-        """`schema.table` of the signal table, whose events are always captured."""
+        """The name of the signal table, `schema.table`, whose events are always captured."""
         return self.signal_data_collection or None
 
     def signal_brokers(self) -> str | None:
-        """Brokers of the kafka channel."""
+        """Return the brokers of the kafka channel."""
         given = self.signal_consumer.get("bootstrap.servers")
         return given or self.signal_kafka_bootstrap_servers
 

@@ -1,4 +1,4 @@
-"""Snapshots: when existing rows are read, which, and by how many connections."""
+"""Properties of snapshots: when existing rows are read, which rows, and by how many connections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes o
 
 
 class SnapshotConfig(Configuration):
-    """Initial, blocking and incremental snapshots of any connector."""
+    """Properties of initial, blocking and incremental snapshots of any connector."""
 
     headrace_snapshot_chunk_bytes = Property(
         "headrace.snapshot.chunk.bytes",
@@ -207,7 +207,7 @@ class SnapshotConfig(Configuration):
     )
 
     def snapshot_filter(self) -> NameFilter:
-        """Accepts `schema.table`, for tables that `table_filter` has accepted."""
+        """Return a filter of `schema.table`, for tables that `table_filter` has accepted."""
         return NameFilter(self.snapshot_include_collection_list)
 
     def check(self) -> Iterator[PropertyFinding]:

@@ -1,4 +1,4 @@
-"""Names of topics, and the records beside changes: heartbeats and transactions."""
+"""Properties of topics' names, and of records that are not changes: heartbeats and transactions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JAVA = refused("headrace cannot load Java classes")
 
 
 class TopicConfig(Configuration):
-    """Topics, heartbeats and transaction metadata."""
+    """Properties of topics, heartbeats and transaction metadata."""
 
     topic_naming_strategy = Property(
         "topic.naming.strategy",

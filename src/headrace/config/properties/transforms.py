@@ -13,8 +13,8 @@ from headrace.findings import named
 
 
 class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
-    """Kafka Connect's single message transforms and predicates. What an alias stands for, and its
-    options, are checked by `headrace.transforms.reading`."""
+    """Properties of Kafka Connect's single message transforms and predicates.
+    `headrace.transforms.reading` checks the types and options of their aliases."""
 
     transforms = Property(
         "transforms",
@@ -62,7 +62,7 @@ class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
 
 
 class FailedRecordsConfig(Configuration):
-    """Kafka Connect's properties of records that a transform or converter cannot take."""
+    """Kafka Connect's properties for records that fail in a transform or converter."""
 
     errors_tolerance = Property(
         "errors.tolerance",

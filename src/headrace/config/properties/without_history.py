@@ -1,4 +1,4 @@
-"""Properties of a schema history, for connectors whose log says what a row's columns are."""
+"""Properties of a schema history, for connectors whose log describes a row's columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.config.property import Family, Group, not_needed
 
 
 class WithoutHistoryConfig(Configuration):
-    """Accepts a schema history's properties, which have no effect."""
+    """Properties of a schema history, which are accepted without effect."""
 
     schema_history_internal = Family(
         "schema.history.internal*",

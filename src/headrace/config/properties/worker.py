@@ -1,4 +1,5 @@
-"""The frame around a connector: what Kafka Connect's workers and Debezium Server read."""
+"""Properties of a connector's environment, which Kafka Connect's workers and Debezium Server
+read."""
 
 from __future__ import annotations
 

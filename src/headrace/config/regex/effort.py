@@ -1,8 +1,8 @@
-"""How much time Python's engine may take for an expression, by its structure.
+"""Estimates the time that Python's engine may take for an expression, from its structure.
 
-The engine tries each way to match a part with each way to match what precedes it. Both are counted
-as polynomials of a text's length of which only the highest power is kept: `x*y` matches a text in
-n ways, and needs n² steps where nothing follows that decides.
+The engine tries each way to match a part with each way to match the parts before it. Both are
+counted as polynomials of a text's length, reduced to the highest power: `x*y` matches a text in n
+ways, and takes n² steps if no following part decides.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 _parser: Any = importlib.import_module("re._parser")
 LONGEST_NAME = 250
-"""Characters of the longest name of a table, column or topic."""
+"""The length of the longest name of a table, column or topic, in characters."""
 _MOST_STEPS = 200_000_000
-"""Steps for the longest name at worst: a few seconds."""
+"""The most steps for the longest name in the worst case: a few seconds."""
 _MOST_PER_CHARACTER = 100
 _MOST_CONSTANT = 10_000
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -26,7 +26,7 @@ _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 @dataclass(frozen=True)
 class Effort:
-    """`factor` times the `degree`-th power of a text's length."""
+    """A number of steps: `factor` times the `degree`-th power of a text's length."""
 
     degree: float
     factor: float
@@ -40,12 +40,12 @@ class Effort:
         return Effort(self.degree + other.degree, self.factor * other.factor)
 
     def is_linear(self) -> bool:
-        """Whether the steps are at most a small number per character."""
+        """Return whether the steps are at most a small number per character."""
         most = _MOST_CONSTANT if self.degree == 0 else _MOST_PER_CHARACTER
         return self.degree <= 1 and self.factor <= most
 
     def suits_names(self) -> bool:
-        """Whether a name is read in a moment."""
+        """Return whether the longest name is matched in a short time."""
         if math.isinf(self.degree) or math.isinf(self.factor):
             return False
         steps = self.factor * LONGEST_NAME**self.degree / math.factorial(int(self.degree))
@@ -56,8 +56,8 @@ _ONE, _LENGTH, _ENDLESS = Effort(0, 1.0), Effort(1, 1.0), Effort(math.inf, math.
 
 
 def effort(tree: Any, *, whole: bool) -> Effort:
-    """The steps to say whether a text matches as a whole, or has a match. `tree` is what Python's
-    `re` reads in an expression."""
+    """Return the steps that decide whether a text matches as a whole, or has a match. `tree` is the
+    expression as parsed by Python's `re`."""
     parts = list(tree)
     _, steps = _Counter(tree.state.flags).sequence(parts, after=None, last=not whole)
     begins = bool(parts) and str(parts[0][0]) == "AT" and _is_begin(parts[0], tree.state.flags)
@@ -79,8 +79,8 @@ class _Counter:
     def sequence(
         self, parts: Sequence[Any], after: Any | None, last: bool
     ) -> tuple[Effort, Effort]:
-        """Ways and steps of a sequence. `after` is the part that follows it; `last`: whatever it
-        matches first is the result."""
+        """Return ways and steps of a sequence. `after` is the part that follows it; `last`: its
+        first match is the result."""
         ways, steps = _ONE, _ONE
         for at, (operation, argument) in enumerate(parts):
             is_end = at == len(parts) - 1
@@ -93,7 +93,7 @@ class _Counter:
     def part(
         self, operation: str, argument: Any, after: Any | None, last: bool
     ) -> tuple[Effort, Effort]:
-        """Ways and steps of one part."""
+        """Return ways and steps of one part."""
         match operation:
             case "SUBPATTERN":
                 if argument[0] is not None:
@@ -149,8 +149,8 @@ class _Counter:
 
 
 def _is_decided(inner: Sequence[Any], after: Any | None, flags: int) -> bool:
-    """Whether a repeated character can never be the one that has to follow, so that there is but
-    one way to end the repetition."""
+    """Return whether a repeated character can never be the one that must follow, so that the
+    repetition can end in only one way."""
     if len(inner) != 1 or after is None or str(after[0]) != "LITERAL":
         return False
     follower = chr(after[1])
@@ -159,7 +159,7 @@ def _is_decided(inner: Sequence[Any], after: Any | None, flags: int) -> bool:
 
 
 def _may_be(operation: str, argument: Any, character: str) -> bool:
-    """Whether a part that takes one character may take this one; True where that is not known."""
+    """Return whether a part that matches one character may match this one; True if unknown."""
     code = ord(character)
     match operation:
         case "LITERAL":

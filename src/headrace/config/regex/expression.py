@@ -1,12 +1,12 @@
-"""Regular expressions that hang on no text.
+"""Regular expressions that match in limited time.
 
-Python's engine tries again and again, and takes exponential time for some expressions (`(a+)+b`);
-nothing can interrupt it. RE2, which PyArrow brings along, takes time in proportion to the text.
-Columns of texts run in RE2. A single name runs in Python, which is faster there, unless the
-expression has many choices or a choice in a loop, or the name is long. What has no form in RE2 runs
-in Python, so it is refused if it could take long: for a name, if its structure (`effort`) has too
-many steps for the longest name; for texts of rows, which have any length, unless the steps are in
-proportion to the text.
+Python's engine backtracks, and takes exponential time for some expressions (`(a+)+b`); nothing can
+interrupt it. RE2, which is part of PyArrow, takes time in proportion to the text. Columns of texts
+are matched by RE2. A single name is matched by Python, which is faster then, unless the expression
+has many choices or a choice in a loop, or the name is long. An expression without a form in RE2 is
+matched by Python, so it is refused if it could take long: for a name, if its structure (`effort`)
+has too many steps for the longest name; for texts of rows, which have any length, unless the steps
+are in proportion to the text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _MOST_GROUPS = 9
-"""Groups that a replacement in RE2 can name."""
+"""The most groups that a replacement in RE2 can refer to."""
 _LACKED = (
     "look-around, a back reference, a possessive quantifier or a $ before something else; leave "
     "that out, or begin with ^ and repeat one part only"
@@ -37,9 +37,9 @@ class Expression:
     """A regular expression by the rules of Java."""
 
     def __init__(self, text: str, flags: int) -> None:
-        """`text` is in Python's spelling.
+        """`text` is in Python's syntax.
 
-        Raises ValueError, re.error, OverflowError or RecursionError for what is not an expression.
+        Raises ValueError, re.error, OverflowError or RecursionError for an invalid expression.
         """
         self._pattern = re.compile(text, flags)
         self._tree = parsed(text, flags)
@@ -49,8 +49,7 @@ class Expression:
             raise ValueError(f"it could take too long: it repeats a choice, and has {_LACKED}")
 
     def require_linear(self, *, whole: bool) -> None:
-        """Require time in proportion to a text of any length: that it matches as a whole, or has a
-        match.
+        """Require time in proportion to a text of any length, to match as a whole or to search.
 
         Raises ValueError.
         """
@@ -62,27 +61,27 @@ class Expression:
 
     @property
     def groups(self) -> int:
-        """How many groups it has."""
+        """The number of groups."""
         return self._pattern.groups
 
     @property
     def groupindex(self) -> dict[str, int]:
-        """The numbers of its groups with a name."""
+        """The numbers of named groups."""
         return dict(self._pattern.groupindex)
 
     def fullmatch(self, text: str) -> bool:
-        """Whether it matches all of a text."""
+        """Return whether the expression matches all of a text."""
         if self._is_slow(text) and self._linear(whole=True) is not None:
             return bool(self.matches([text], whole=True)[0].as_py())
         return self._pattern.fullmatch(text) is not None
 
     def matches(self, texts: pa.Array | Sequence[str | None], *, whole: bool) -> pa.Array:
-        """Whether each text matches as a whole, or has a match; null stays null."""
+        """Return whether each text matches as a whole, or has a match; null stays null."""
         import pyarrow as pa  # 0.1 s in processes that only plan
         import pyarrow.compute as pc
 
         array = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string())
-        encoded = array.dictionary_encode()  # equal texts are matched once
+        encoded = array.dictionary_encode()  # matches equal texts once
         linear = self._linear(whole=whole)
         if linear is not None:
             made = pc.match_substring_regex(encoded.dictionary, linear)
@@ -92,8 +91,8 @@ class Expression:
         return made.cast(pa.bool_()).take(encoded.indices)
 
     def replaced(self, text: str, replacement: Callable[[Sequence[str]], str]) -> str:
-        """The text with the first match replaced by what `replacement` makes of its groups, of
-        which the first is the whole match; those that took no part are empty."""
+        """Return the text with the first match replaced by the `replacement` of its groups, of
+        which the first is the whole match; groups that did not take part are empty."""
         linear = self._linear(whole=False) if self._is_slow(text) else None
         if linear is None:
             return self._pattern.sub(
@@ -127,9 +126,9 @@ class Expression:
     def replaced_everywhere(
         self, texts: Sequence[str], replacement: Callable[[Sequence[str]], str]
     ) -> list[str]:
-        """The texts with each match replaced by what `replacement` makes of its groups, as
-        `replaced` does the first. What it makes is its groups and constant texts in a fixed
-        order."""
+        """Return the texts with each match replaced by the `replacement` of its groups, as
+        `replaced` does for the first match. A replacement consists of its groups and constant texts
+        in a fixed order."""
         if effort(self._tree, whole=False).is_linear():
             return [
                 self._pattern.sub(
@@ -140,7 +139,7 @@ class Expression:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        # U+10FFFF is not a character, so the marks of groups are not among those of a replacement.
+        # U+10FFFF is not a character, so the marks of groups do not occur in a replacement.
         marks = [f"\U0010ffff{number}" for number in range(self.groups + 1)]
         rewrite = replacement(marks).replace("\\", r"\\")
         for number, mark in enumerate(marks):
@@ -152,11 +151,11 @@ class Expression:
         return made
 
     def _is_slow(self, text: str) -> bool:
-        """Whether Python may take much time for this text."""
+        """Return whether Python may take much time for this text."""
         return self._is_ambiguous or len(text) > LONGEST_NAME
 
     def _linear(self, *, whole: bool) -> str | None:
-        """The expression's form for RE2; None if it has none."""
+        """Return the expression's form for RE2; None if it has no such form."""
         return self._whole if whole else self._inside
 
     @cached_property
@@ -174,14 +173,14 @@ def _accepted(tree: Any, *, whole: bool) -> str | None:
 
     try:
         linear = linear_form(tree, whole=whole)
-        pc.match_substring_regex(pa.array([""]), linear)  # nothing is compiled for no texts
+        pc.match_substring_regex(pa.array([""]), linear)  # for no texts it would compile nothing
     except (NoLinearForm, pa.ArrowInvalid):
         return None
     return linear
 
 
 class Use(Enum):
-    """What an expression is for."""
+    """The use of an expression."""
 
     NAMES = "names of tables, columns and topics: the whole name matches"
     WHOLE_TEXTS = "texts of rows, of any length, that match as a whole"
@@ -191,11 +190,10 @@ class Use(Enum):
 def compile_java_regex(
     text: str, *, case_matters: bool = False, use: Use = Use.NAMES
 ) -> Expression:
-    """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`) would
-    read it.
+    """Compile `text` like `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`).
 
     Use `fullmatch`: Debezium's lists are anchored. Letters are compared in ASCII, as in Java.
-    Raises ValueError, whose text names the expression and what is wrong with it.
+    Raises ValueError, whose text names the expression and the error.
     """
     try:
         flags = re.ASCII if case_matters else re.IGNORECASE | re.ASCII
@@ -209,8 +207,8 @@ def compile_java_regex(
 
 
 def compile_like(text: str) -> Expression:
-    """The pattern of SQL's LIKE, for `whole`: % is any text, _ any character, a backslash takes
-    the next one."""
+    """Compile a pattern of SQL's LIKE, for `whole`: % is any text, _ any character, a backslash
+    escapes the next one."""
     parts, escaped = [], False
     for character in text:
         if escaped or character not in "%_\\":

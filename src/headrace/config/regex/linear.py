@@ -1,7 +1,7 @@
 """Regular expressions for RE2, which takes time in proportion to a text whatever the expression.
 
-They are made of what Python's `re` reads in an expression, part by part, so that they mean the same
-there. What RE2 lacks has no such form: look-around, back references, atomic groups.
+They are made from the tree that Python's `re` parses, part by part, so that they have the same
+meaning. Features that RE2 lacks have no such form: look-around, back references, atomic groups.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from typing import Any
 _parser: Any = importlib.import_module("re._parser")
 _LAST = 0x10FFFF
 _MANY = 5
-"""Choices in an expression from which on it runs in RE2 even for a single name."""
+"""The most choices in an expression that runs in Python for a single name; with more it runs in
+RE2."""
 _CATEGORIES = {"DIGIT": r"0-9", "SPACE": r"\t\n\x0b\x0c\r ", "WORD": r"0-9A-Za-z_"}
 _CHOICES = ("MAX_REPEAT", "MIN_REPEAT")
 _ALONE = ("ATOMIC_GROUP", "POSSESSIVE_REPEAT", "ASSERT", "ASSERT_NOT")
-"""What is not entered again once it matched."""
+"""Operations that are not entered again once they matched."""
 
 
 class NoLinearForm(ValueError):
-    """What an expression has that RE2 lacks."""
+    """Raised for a feature of an expression that RE2 lacks."""
 
 
 def parsed(text: str, flags: int) -> Any:
-    """What Python's `re` reads in an expression."""
+    """Return an expression as parsed by Python's `re`."""
     return _parser.parse(text, flags)
 
 
 def linear_form(tree: Any, *, whole: bool) -> str:
-    """The expression for RE2 that says whether a text matches as a whole, or has a match. Each
-    group n is named `g<n>`.
+    """Return the expression for RE2 that matches a text as a whole, or searches it. Each group n is
+    named `g<n>`.
 
     Raises NoLinearForm.
     """
@@ -42,12 +43,12 @@ def linear_form(tree: Any, *, whole: bool) -> str:
 
 
 def is_ambiguous(tree: Any) -> bool:
-    """Whether Python may take much time even for a short text."""
+    """Return whether Python may take much time even for a short text."""
     return _choices(tree) > _MANY or _has_nested_choice(tree)
 
 
 def _inner(argument: object) -> Iterable[Any]:
-    """The sequences inside of an operation's argument."""
+    """Yield the sequences inside an operation's argument."""
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, tuple | list):
@@ -61,7 +62,7 @@ def _is_choice(operation: object, argument: Any) -> bool:
 
 
 def _choices(sequence: Any) -> int:
-    """How many choices there are that may be made again when what follows does not match."""
+    """Return the number of choices that the engine may revise if a later part does not match."""
     count = 0
     for operation, argument in sequence:
         if str(operation) in _ALONE:
@@ -71,7 +72,7 @@ def _choices(sequence: Any) -> int:
 
 
 def _has_nested_choice(sequence: Any) -> bool:
-    """Whether a choice is made again and again in a loop."""
+    """Return whether a loop contains a choice."""
     for operation, argument in sequence:
         inner = list(_inner(argument))
         loops = str(operation) in (*_CHOICES, "POSSESSIVE_REPEAT") and int(argument[1]) > 1
@@ -81,7 +82,7 @@ def _has_nested_choice(sequence: Any) -> bool:
 
 
 def _sequence(sequence: Iterable[Any], flags: int, end: str | None) -> str:
-    """A sequence in RE2; `end` is `$`, None where something may follow."""
+    """Return a sequence in RE2's syntax; `end` is `$`, None if more may follow."""
     parts = list(sequence)
     behind = [None] * (len(parts) - 1) + [end] * bool(parts)
     return "".join(
@@ -133,7 +134,7 @@ def _group(argument: Any, flags: int, end: str | None) -> str:
 
 
 def _is_end(argument: Any) -> bool:
-    """Whether an assertion is the translation of Java's `\\Z`."""
+    """Return whether an assertion is the translation of Java's `\\Z`."""
     direction, inner = argument
     return direction == 1 and str(list(inner)) == str(list(_parser.parse(r"\n?\Z")))
 
@@ -184,7 +185,7 @@ def _in(members: Sequence[Any], flags: int) -> str:
 def _set(
     ranges: Sequence[tuple[int, int]], flags: int, classes: str = "", *, negated: bool = False
 ) -> str:
-    """A set of characters. Without case, ASCII letters stand for both of theirs, as in Java."""
+    """Return a set of characters. Without case, an ASCII letter matches both cases, as in Java."""
     made = list(ranges)
     if flags & re.IGNORECASE:
         for low, high in ranges:

@@ -1,4 +1,4 @@
-"""Regular expressions written for Java, in Python's spelling."""
+"""Regular expressions of Java, translated into Python's syntax."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-# Character classes that Python's `re` lacks, as the inside of a set. Java matches ASCII here.
+# Character classes that Python's `re` lacks, as content of a set. They match ASCII in Java.
 _PROPERTY_CLASSES = {
     "Lower": "a-z", "Ll": "a-z", "javaLowerCase": "a-z",
     "Upper": "A-Z", "Lu": "A-Z", "javaUpperCase": "A-Z",
@@ -20,18 +20,18 @@ _ONE_OF = {"h": r" \t\xa0", "v": r"\n\x0b\f\r\x85\u2028\u2029"}
 _LETTER = re.compile(r"[pP](?:\{(?:Is)?(?P<name>\w+)\}|(?P<letter>\w))")
 
 
-# What may follow `{` and `(?` in Java; Python takes more.
+# The syntax after `{` and `(?` in Java; Python accepts more.
 _REPETITION = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 _GROUP = re.compile(r"\(\?(?:[:=!>]|<[=!a-zA-Z]|[idmsuxU]*(?:-[idmsuxU]*)?[:)])")
 
 
 def translate_java_regex(text: str) -> str:
-    """`text` in Python's spelling. Raises ValueError for what has none."""
+    """Return `text` in Python's syntax. Raises ValueError if it has no counterpart there."""
     return _translate(text)
 
 
 def split_regex_list(text: str) -> list[str]:
-    r"""Splits at commas; `\,` and commas inside [] {} () belong to the expression."""
+    r"""Split at commas; `\,` and commas inside [] {} () belong to the expression."""
     parts: list[str] = []
     part = ""
     closing: list[str] = []
@@ -76,7 +76,7 @@ def _translate(text: str) -> str:
                 raise ValueError("the intersection && is not supported")
             if character == "]" and out[-1] not in ("[", "[^"):
                 in_set = False
-            # Python reserves doubled signs in a set, Java takes them literally.
+            # Python reserves doubled signs in a set; in Java they are literal.
             doubled = character in "-~|" and rest[1:2] == character
             out.append("\\" + character if doubled else character)
         elif rest.startswith("[^"):
@@ -100,7 +100,7 @@ def _translate(text: str) -> str:
 
 
 def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
-    """Length and translation of the escape sequence that `rest` starts with."""
+    """Return length and translation of the escape sequence that `rest` starts with."""
     if rest.startswith("\\Q"):
         quoted, _, _ = rest[2:].partition("\\E")
         return min(len(quoted) + 4, len(rest)), re.escape(quoted)
@@ -134,25 +134,25 @@ def _escape(rest: str, *, in_set: bool) -> tuple[int, str]:
 
 
 class Groups(Protocol):
-    """An expression, as far as a replacement looks at it."""
+    """The groups of an expression, for replacements."""
 
     @property
     def groups(self) -> int:
-        """How many groups it has."""
+        """The number of groups."""
         ...
 
     @property
     def groupindex(self) -> Mapping[str, int]:
-        """The numbers of its groups with a name."""
+        """The numbers of named groups."""
         ...
 
 
 def compile_java_replacement(text: str, pattern: Groups) -> Callable[[Sequence[str]], str]:
-    r"""`text` as the replacement of `java.util.regex.Matcher` for matches of `pattern`: `$1`,
-    `${name}`, and `\` before a character that stands for itself. It is called with the texts of the
+    r"""Compile `text` like a replacement of `java.util.regex.Matcher` for matches of `pattern`:
+    `$1`, `${name}`, and `\` before a literal character. The result is called with the texts of the
     groups, of which the first is the whole match.
 
-    A group that did not take part is empty. Raises ValueError for a group that there is not.
+    A group that did not take part is empty. Raises ValueError for a group that does not exist.
     """
     parts: list[str | int] = []
     position = 0
@@ -177,7 +177,7 @@ def compile_java_replacement(text: str, pattern: Groups) -> Callable[[Sequence[s
 
 
 def _group(text: str, position: int, pattern: Groups) -> tuple[int, int]:
-    """The number of the group that follows a `$`, and where it ends."""
+    """Return the number of the group that follows a `$`, and its end."""
     if text[position : position + 1] == "{":
         name, brace, _ = text[position + 1 :].partition("}")
         if not brace or name not in pattern.groupindex:
@@ -191,7 +191,7 @@ def _group(text: str, position: int, pattern: Groups) -> tuple[int, int]:
         raise ValueError(
             f"the replacement names the group {group}, and the expression has {pattern.groups}"
         )
-    # As many digits as make a group that there is.
+    # As many digits as form the number of an existing group.
     while text[position : position + 1].isdecimal():
         longer = 10 * group + int(text[position])
         if longer > pattern.groups:
