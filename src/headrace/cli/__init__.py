@@ -37,11 +37,11 @@ _VERBS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
+    """Run one verb. Exit status: 0 done, 1 an error (message and remedy), 2 wrong usage."""
     began = time.monotonic()
     try:
         if threading.current_thread() is threading.main_thread():
-            # `headrace_command` left it to the system while the modules were loaded.
+            # `headrace_command` left SIGINT to the system while the modules were loaded.
             for number in SIGNALS:
                 system_signals.signal(number, STOP.interrupt)
         words = sys.argv[1:] if arguments is None else list(arguments)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return STOP.status
     except RuntimeError as error:
-        # Python 3.11 wraps what interrupts `__set_name__` while a class is imported.
+        # Python 3.11 wraps an exception that interrupts `__set_name__` while a class is imported.
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         return STOP.status
@@ -71,20 +71,21 @@ def _run(chosen: argparse.Namespace) -> int:
             return 0
         if chosen.debug:
             traceback.print_exc()
-        LogOfMessages.close_all()  # the live line goes before the error comes
+        LogOfMessages.close_all()  # removes the live line before the error is written
         messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
         for part in error.parts or (error,):
             messages.error(part.message, part.remedy, part.code, retriable=part.retriable)
         return 1
     except BrokenPipeError:
-        # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.
+        # `headrace … | head`: the reader has closed the pipe, so the rest of the buffer is
+        # discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _parser(first: str) -> argparse.ArgumentParser:
-    """The parser of all verbs, connectors' own ones after the others; of one only, whose module
-    is then the only one to be loaded, when that is the first word."""
+    """Return the parser of all verbs, those of connectors last; if `first` is a verb, of that verb
+    only, so that no other module is loaded."""
     parser = argparse.ArgumentParser(
         prog="headrace",
         description="Change data capture with Debezium's configuration and events, on Spark.",
@@ -107,7 +108,7 @@ def _parser(first: str) -> argparse.ArgumentParser:
 
 
 def _connectors_verbs() -> dict[str, ModuleType]:
-    """The verbs that installed connectors bring, and their modules. One whose module cannot be
+    """Return the verbs of installed connectors, and their modules. A verb whose module cannot be
     used, or that exists already, is left out with a warning."""
     from headrace.connectors.registry import definitions, left_out
 

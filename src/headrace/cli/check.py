@@ -36,7 +36,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
         "--state",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints findings; 1 when one is an error."""
+    """Print findings; return 1 if one is an error."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
     own, of_sink = Findings(), Findings()
 
@@ -120,13 +120,13 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
 
 
 def script(findings: Sequence[CheckResult]) -> Iterator[str]:
-    """Lines of a script that corrects findings. Statements of warnings are comments, because the
-    user may choose, and so are statements with a `…`, which the user has to complete. Other parts
-    of a remedy, a restart of the server for example, are comments at their places.
+    """Yield the lines of a script that corrects findings. Statements of warnings are comments,
+    because the user may choose, and so are statements with a `…`, which the user has to complete.
+    Other parts of a remedy, a restart of the server for example, are comments in their places.
 
-    A remedy's ALTER SESSION SET says where its statements after it run. All that runs in one place
-    is one section, which begins with it; sections come as they are named first, after what runs
-    anywhere.
+    A remedy's ALTER SESSION SET names the container of the statements after it. The statements of
+    one container form a section, which begins with it; sections are in the order of their first
+    occurrence, after the statements that run in any container.
     """
     sections: dict[str, list[str]] = {"": []}
     for finding in findings:
@@ -153,8 +153,8 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
 
 
 def _ordered(remedy: str) -> Iterator[tuple[str, bool]]:
-    """The steps of a remedy; words before a change of the place come after it, with the statements
-    that they introduce."""
+    """Yield the steps of a remedy; words before a change of the container follow it, with the
+    statements that they introduce."""
     words = None
     for step in steps(remedy):
         text, is_statement = step
@@ -170,7 +170,7 @@ def _ordered(remedy: str) -> Iterator[tuple[str, bool]]:
 
 
 def _of_checkpoint(checkpoint: Path, stored: OffsetObject | None) -> Iterator[Finding]:
-    """Which query the folder is of; nothing where Spark's log in it cannot be read."""
+    """Yield a finding about the query of the folder; none if Spark's log in it cannot be read."""
     if stored is None and not checkpoint.exists():
         yield Finding("cli.checkpoint", "ok", f"There is no {checkpoint}: a query begins")
     if stored is not None:
@@ -180,8 +180,9 @@ def _of_checkpoint(checkpoint: Path, stored: OffsetObject | None) -> Iterator[Fi
 
 
 def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> Findings:
-    """What `headrace run` refuses before it starts, as far as nothing with its code was found: the
-    same question, so that no check is weaker than the start. Its warnings are findings already."""
+    """Return the errors for which `headrace run` refuses to start, except those whose code is
+    already found; the check calls the start's own validation, so it is never weaker. Warnings are
+    reported elsewhere."""
     findings, logger = Findings(), logging.getLogger("headrace")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -196,13 +197,13 @@ def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> F
 
 
 def _release(package: str) -> str:
-    """`artifact version` of Maven coordinates."""
+    """Return `artifact version` of Maven coordinates."""
     _, artifact, version = package.split(":")
     return f"{artifact} {version}"
 
 
 def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
-    """What there is to say of the sink of a pipeline, which has what the sink sets. Raises
+    """Return the findings about the sink of a pipeline, which has the sink's settings. Raises
     HeadraceError."""
     config = pipeline.config
     findings = definition.check(config)

@@ -1,8 +1,9 @@
 """Compile the kernels of connectors ahead of time, for a container's image.
 
-Without it the first start of an installation compiles what its query needs. With a connector's name
-all that its queries may need is compiled; with those of a converter and a sink, too, what queries
-with these need without transforms: with no converter's name transforms are compiled, too.
+Otherwise the first start of an installation compiles the kernels of its query. With the name of a
+connector, all kernels that its queries may need are compiled; with the names of a converter and a
+sink, too, those that queries with these need without transforms: without the name of a converter,
+transforms are compiled, too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ COMPILING = "compiling kernels"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the verb takes."""
+    """Declare the verb's arguments."""
     parser.add_argument(
         "name",
         nargs="*",
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compiles, and prints how many kernels that were. Raises HeadraceError."""
+    """Compile the kernels, and print how many they were. Raises HeadraceError."""
     from headrace.spark.kernels.compiled import folder
     from headrace.spark.kernels.needed import kernels_by_name
 
@@ -59,21 +60,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class Compilation:
-    """A process that compiles. Its progress is a phase of `messages` until it is over.
+    """A process that compiles. Its progress is a phase of `messages` until it ends.
 
-    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
-    compiles cannot be ended, and a process that ends under it crashes.
+    The compiler has a process of its own, which does not get a terminal's Ctrl-C: a thread that
+    compiles cannot be ended, and a process that ends while a thread compiles crashes.
     """
 
     def __init__(self, command: Sequence[str], messages: Messages) -> None:
-        """`command` is what Python runs."""
+        """`command` is the command line of Python."""
         self._messages = messages
         self._process = process.start(command)
         self._reader = threading.Thread(target=self._read, name="headrace compiling", daemon=True)
         self._reader.start()
 
     def is_over(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds; its progress is not reported any more then."""
+        """Return whether it ends within so many seconds; then its progress is not reported any
+        more."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -82,11 +84,11 @@ class Compilation:
         return True
 
     def require_success(self) -> None:
-        """Raises HeadraceError("kernels.not_compiled"), once it is over."""
+        """Raise HeadraceError("kernels.not_compiled") if it failed; called after its end."""
         process.require_success(self._process)
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
@@ -99,7 +101,7 @@ class Compilation:
 
 
 def start_compiling(kernels: Kernels, messages: Messages) -> Compilation | None:
-    """Compiles those of the kernels that are not compiled yet, in the background, and says so."""
+    """Compile the kernels that are not compiled yet, in the background, and report that."""
     from headrace.spark.kernels.compiled import missing_kernels
 
     missing = missing_kernels(kernels)

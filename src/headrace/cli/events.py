@@ -33,7 +33,7 @@ STANDARD_OUTPUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
         "--output",
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs until SIGTERM, SIGINT or a limit."""
+    """Run until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments, live=arguments.output != STANDARD_OUTPUT)
     is_file = arguments.output != STANDARD_OUTPUT
     definition: SinkDefinition = (
@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def summary_line(summary: Summary, arguments: argparse.Namespace) -> str:
-    """Events, seconds since the command began, restarts, and what a run without events waited
-    for."""
+    """Return events, seconds since the command began, restarts, and what a run without events
+    waited for."""
     seconds = time.monotonic() - arguments.began
     restarts = f", {counted(summary.restarts, 'restart')}" if summary.restarts else ""
     waited = f"; {summary.waited_for}" if summary.waited_for and not summary.rows else ""
@@ -82,7 +82,7 @@ def summary_line(summary: Summary, arguments: argparse.Namespace) -> str:
 
 
 def summary_figures(summary: Summary, arguments: argparse.Namespace) -> dict[str, int | float]:
-    """The numbers of the summary."""
+    """Return the numbers of the summary."""
     return {
         "events": summary.rows,
         "seconds": round(time.monotonic() - arguments.began, 1),

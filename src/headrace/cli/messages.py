@@ -1,7 +1,8 @@
 """The messages of a verb on standard error: phases, warnings and errors, as text or as JSON lines.
 
-On a terminal the phase is one live line below everything else; elsewhere it is a line whenever it
-changes. From the first phase on every line that stays has its time, because the verb runs for long.
+On a terminal the phase is one live line below all other lines; elsewhere it is a line whenever it
+changes. From the first phase on every permanent line has a timestamp, because the verb runs for
+long.
 """
 
 from __future__ import annotations
@@ -19,33 +20,33 @@ from enum import StrEnum
 from typing import Any, TextIO
 
 LOG = "headrace"
-"""The name of the log of all modules."""
+"""The name of the logger of all modules."""
 _REDRAW_S = 0.25
 _PROGRESS_S = 30.0
-"""Seconds between two lines of one phase where there is no live line."""
+"""Seconds between two lines of one phase, if there is no live line."""
 _LOGGED = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) headrace: ")
-"""How a source process begins a line of its log."""
+"""The beginning of a source process's log line."""
 _PRINTED = re.compile(
     r"(?P<before>.*?) \[(?P<code>[a-zA-Z]\w*(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]"
     r"(?P<rest>.*)",
     re.DOTALL,
 )
-"""How an error or a warning is printed in a line: what follows its code is its remedy, or more of
-the message."""
+"""The printed form of an error or a warning in a line: its code is followed by its remedy, or by
+more of the message."""
 
 Figures = Mapping[str, int | float | None]
-"""Numbers of a message by name, members of its JSON object; None: not known."""
+"""Numbers of a message by name, members of its JSON object; None: unknown."""
 
 
 class LogFormat(StrEnum):
-    """`--log-format`."""
+    """The values of `--log-format`."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class Messages:
-    """One verb's messages. All methods may be called from any thread."""
+    """The messages of a verb. All methods may be called from any thread."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Messages:
         self._painter: threading.Thread | None = None
 
     def phase(self, name: str, details: str = "", figures: Figures | None = None) -> None:
-        """The verb is in the phase `name`; `details` (which may change often) are its progress, and
-        `figures` the numbers in them."""
+        """Show that the verb is in the phase `name`; `details` (which may change often) are its
+        progress, and `figures` the numbers in them."""
         with self._lock:
             now = self._clock()
             begins = name != self._phase
@@ -91,19 +92,20 @@ class Messages:
                 self._write("info", _joined(name, details), {"phase": name, **(figures or {})})
 
     def note(self, text: str, figures: Figures | None = None) -> None:
-        """A line that `--quiet` leaves out, such as the summary; `figures` are its numbers."""
+        """Write a line that `--quiet` leaves out, such as the summary; `figures` are its
+        numbers."""
         if not self._quiet:
             self._say("info", text, prefix="", figures=figures)
 
     def info(self, text: str, figures: Figures | None = None) -> None:
-        """A line that a user asked for, such as what became of a signal; `figures` are its
+        """Write a line that a user asked for, such as the outcome of a signal; `figures` are its
         numbers."""
         self._say("info", text, prefix="", figures=figures)
 
     def warning(self, text: str, code: str | None = None, *, retriable: bool | None = None) -> None:
-        """What the user should know, though the verb goes on. A text that has a code and a remedy,
-        as errors and findings are printed, is shown as `error` shows one. `retriable` as
-        HeadraceError has it (None: not known)."""
+        """Write a warning, after which the verb continues. A text that has a code and a remedy, in
+        the printed form of errors and findings, is shown as by `error`. `retriable`: see
+        HeadraceError (None: unknown)."""
         self._say("warning", text, code=code, retriable=retriable)
 
     def error(
@@ -114,11 +116,11 @@ class Messages:
         *,
         retriable: bool | None = None,
     ) -> None:
-        """Why the verb ends."""
+        """Write the error that ends the verb."""
         self._say("error", text, code=code, remedy=remedy, retriable=retriable)
 
     def foreign(self, line: str) -> None:
-        """A line that a process of Spark wrote: those of our log get the style of the others."""
+        """Write a line from a process of Spark; lines of our log get the style of the others."""
         logged = _LOGGED.match(line)
         if logged is None:
             self._say("error", line, prefix="")
@@ -129,7 +131,7 @@ class Messages:
             self._say(level, line[logged.end() :])
 
     def end(self) -> None:
-        """No phase any more: the live line disappears."""
+        """End the phase: the live line disappears."""
         with self._lock:
             self._ended.set()
             self._erase()
@@ -196,7 +198,7 @@ class Messages:
 
 
 class LogOfMessages(logging.Handler):
-    """What this process logs, in the style of the other messages."""
+    """A logging handler that writes this process's log in the style of the other messages."""
 
     def __init__(self, messages: Messages) -> None:
         super().__init__(logging.INFO)
@@ -205,17 +207,18 @@ class LogOfMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._messages.foreign(f"{record.levelname} headrace: {record.getMessage()}")
-        except (OSError, ValueError):  # a log that cannot be written must not end what it reports
+        except (OSError, ValueError):  # an error of logging must not end the verb
             self.handleError(record)
 
     def open(self) -> None:
-        """Sends this process's log to these messages only."""
+        """Send this process's log to these messages only."""
         self.close_all()
         logging.getLogger(LOG).addHandler(self)
 
     @staticmethod
     def close_all() -> None:
-        """The verb has ended: nothing is logged as messages any more, and no live line stays."""
+        """Stop writing the log as messages, and remove the live line, because the verb has
+        ended."""
         log = logging.getLogger(LOG)
         for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
             log.removeHandler(handler)
@@ -223,7 +226,8 @@ class LogOfMessages(logging.Handler):
 
 
 def one_line(text: str) -> str:
-    """A text with the names of a database in it, as a terminal may show it."""
+    """Return a text with names from a database, with unprintable characters replaced for a
+    terminal."""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
     )

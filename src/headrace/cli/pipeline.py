@@ -1,4 +1,5 @@
-"""The common part of the verbs: from a configuration file to a supervised Spark query."""
+"""The common part of the verbs that run a query: from a configuration file to a supervised
+query."""
 
 from __future__ import annotations
 
@@ -50,16 +51,16 @@ class Pipeline:
     properties: Properties
     config: ConnectorConfig
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Settings of Spark that the file has, references resolved."""
+    """Settings of Spark from the file, with references resolved."""
 
     def with_overrides(self, overrides: Mapping[str, str]) -> Pipeline:
-        """The same with other values of some properties."""
+        """Return the pipeline with other values of some properties."""
         properties = self.properties.with_overrides(overrides)
         return Pipeline(properties, parse_configuration(properties), self.spark)
 
     def validate(self, checkpoint: Path | None) -> None:
-        """Refuses what cannot work before Spark starts; `checkpoint` None: no query goes on. Raises
-        HeadraceError."""
+        """Refuse what cannot work before Spark starts; `checkpoint` None: no query is continued.
+        Raises HeadraceError."""
         from headrace.converters.configured import ask_registries
         from headrace.spark.checkpoint import refuse_torn, stored_offset
 
@@ -76,20 +77,21 @@ class Pipeline:
                 try:
                     return connector.validate(offset)
                 except HeadraceError:
-                    # What is left of a killed run may still finish its micro-batch.
+                    # Processes of a killed run may still finish its micro-batch.
                     if stored() == offset:
                         raise
         finally:
             connector.close()
 
     def _options(self) -> dict[str, str]:
-        """Options of our sources. Raises HeadraceError for a schema that is not found out."""
+        """Return the options of our sources. Raises HeadraceError for a schema that cannot be
+        sampled."""
         from headrace.spark.query.options import with_sampled_schemas
 
         return pack(with_sampled_schemas(self.properties, self.config))
 
     def stream(self, spark: SparkSession, checkpoint: Path) -> DataFrame:
-        """The events of a query with this checkpoint, as the `headrace` source gives them."""
+        """Return the events of a query with this checkpoint, from the source `headrace`."""
         from headrace.spark.source import HeadraceDataSource
 
         return self.read(spark, HeadraceDataSource, {}, checkpoint)
@@ -101,8 +103,8 @@ class Pipeline:
         options: Mapping[str, str],
         checkpoint: Path,
     ) -> DataFrame:
-        """What a source of a sink's own gives, with these options beside the connector's, to a
-        query with this checkpoint."""
+        """Return the DataFrame of a sink's own source, with these options besides the connector's,
+        for a query with this checkpoint."""
         from headrace.spark.versions.registering import register as register_source
         from headrace.spark.versions.triggers import source_options
 
@@ -112,7 +114,7 @@ class Pipeline:
         return reader.options(**{**of_query, **options}).options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
-        """Starts a query that `writer` describes, with the configuration's name and trigger."""
+        """Start a query that `writer` describes, with the configuration's name and trigger."""
         from headrace.spark.versions.triggers import start
 
         writer = writer.option("checkpointLocation", str(checkpoint))
@@ -121,7 +123,7 @@ class Pipeline:
         return start(writer, self.config.headrace_trigger)
 
     def begins_with_tasks(self, checkpoint: Path) -> bool:
-        """Whether a snapshot comes first, which tasks read."""
+        """Return whether the query begins with a snapshot, which tasks read."""
         from headrace.spark.checkpoint import stored_offset
 
         stored = stored_offset(checkpoint)
@@ -133,7 +135,7 @@ class Pipeline:
         )
 
     def kernels(self, of_sink: Kernels) -> Kernels:
-        """The kernels that its query calls, with those of its sink."""
+        """Return the kernels that the query calls, with those of its sink."""
         from headrace.spark.kernels.needed import query_kernels
 
         return query_kernels(self.config, of_sink)
@@ -141,8 +143,8 @@ class Pipeline:
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
     ) -> Limits:
-        """The supervisor's limits, retries as the configuration says. What `prints` its events ends
-        with the reader of standard output."""
+        """Return the supervisor's limits, with the configuration's retries. A query that `prints`
+        its events ends with the reader of standard output."""
         from headrace.sinks.closed import is_unread
         from headrace.spark.supervisor import Limits
 
@@ -161,7 +163,7 @@ _LAST_PORT = 65535
 
 
 def add_file_argument(parser: argparse.ArgumentParser) -> None:
-    """The configuration, which `read_pipeline` reads."""
+    """Declare the argument of the configuration's files, which `read_pipeline` reads."""
     parser.add_argument(
         "file",
         nargs="+",
@@ -172,8 +174,8 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def with_state(overrides: Mapping[str, str], folder: str | None) -> dict[str, str]:
-    """Overrides that name a state folder, too, in which a connector keeps what it keeps of its
-    own; None: the configuration may name one."""
+    """Return the overrides with a state folder, in which a connector keeps its own state; None: the
+    configuration may name one."""
     if folder is None:
         return dict(overrides)
     return {**overrides, "headrace.checkpoint.dir": str(Path(folder).absolute())}
@@ -182,7 +184,7 @@ def with_state(overrides: Mapping[str, str], folder: str | None) -> dict[str, st
 def read_pipeline(
     paths: Sequence[str], overrides: Mapping[str, str], messages: Messages
 ) -> Pipeline:
-    """Reads and checks the files of `add_file_argument`; `overrides` win over them. `messages` gets
+    """Read and check the files of `add_file_argument`; `overrides` have precedence. `messages` gets
     the warnings.
 
     Raises HeadraceError as `read_files` and `parse_configuration` do.
@@ -191,7 +193,7 @@ def read_pipeline(
 
 
 def check_pipeline(given: Properties, overrides: Mapping[str, str], messages: Messages) -> Pipeline:
-    """As `read_pipeline`, for properties that were read."""
+    """Check properties that were read; see `read_pipeline`."""
     properties, spark = given.with_overrides(overrides).split(OF_SPARK)
     config = parse_configuration(properties)
     # Spark's processes do not know which properties were a worker's.
@@ -220,8 +222,8 @@ class Session:
     jvm: DriverJvm
 
     def close(self) -> None:
-        """Stop Spark, and wait for the JVM's end. When the JVM is gone there is nothing left to
-        stop, and the error that says so is on its way."""
+        """Stop Spark, and wait for the end of the JVM. If the JVM is gone, nothing is left to stop,
+        and its error is reported elsewhere."""
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
         self.jvm.mute()
@@ -241,12 +243,11 @@ def open_session(
     tasks: bool = True,
     own: Mapping[str, str] | None = None,
 ) -> Session:
-    """A Spark session for a verb; Spark's own log is silent unless `debug`. The `kernels` that it
-    will call are compiled before it is given out, beside Spark's start. Without `tasks` the
-    processes that run them start when the first one comes. `own` are the user's settings of Spark,
-    which win.
+    """Open a Spark session for a verb; Spark's own log is silent unless `debug`. The `kernels` that
+    it will call are compiled while Spark starts. If `tasks` is false, the processes that run tasks
+    start with the first task. `own` are the user's settings of Spark, which have precedence.
 
-    Raises KeyboardInterrupt when a signal came meanwhile; no JVM is left then.
+    Raises KeyboardInterrupt if a signal came meanwhile; no JVM is left then.
     """
     from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.session import build_session, warm_up
@@ -258,7 +259,7 @@ def open_session(
     if debug:
         settings["spark.log.level"] = "WARN"
     if idle_exit is not None:
-        # So that a source that has nothing new is heard of in time.
+        # Reports a source without new data in time.
         wait = max(100, min(1000, int(idle_exit * 500)))
         settings["spark.sql.streaming.noDataProgressEventInterval"] = str(wait)
     arguments: dict[str, Any] = {"settings": settings | dict(own or {})}
@@ -274,7 +275,7 @@ def open_session(
         spark = build_session(f"headrace {verb}", jvm=jvm, go_on=STOP.check, **arguments)
         session = Session(spark, jvm)
         if compiling is not None:
-            # Every process would compile the same kernels by itself.
+            # Otherwise every process would compile the same kernels.
             while not compiling.is_over(0.1):
                 STOP.check()
             compiling.require_success()
@@ -301,7 +302,7 @@ def supervise(
     rows_of: Callable[[Mapping[str, Any]], int] | None = None,
     observed: ObservedQuery | None = None,
 ) -> Summary:
-    """Runs the query to its end; its phases, failures and restarts go to `messages` and to
+    """Run the query to its end; its phases, failures and restarts go to `messages` and to
     `observed`. See Supervisor."""
     from headrace.cli.progress import Progress
     from headrace.spark.monitoring.observed import ObservedQuery
@@ -347,7 +348,7 @@ def supervise(
 
 @contextmanager
 def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
-    """Around a run without checkpoint: the database keeps nothing for it."""
+    """Run without a checkpoint inside the block: the database keeps nothing for the run."""
     if not is_trial:
         yield
         return
@@ -358,7 +359,7 @@ def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
 
 
 def positive_seconds(text: str) -> float:
-    """An argument in seconds, more than zero."""
+    """Parse an argument in seconds, more than zero."""
     try:
         value = float(text)
     except ValueError:
@@ -369,7 +370,7 @@ def positive_seconds(text: str) -> float:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of every verb that runs a query."""
+    """Declare the arguments of every verb that runs a query."""
     parser.add_argument(
         "--seconds",
         type=positive_seconds,
@@ -405,7 +406,7 @@ def _port(text: str) -> int:
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of every verb that starts Spark."""
+    """Declare the arguments of every verb that starts Spark."""
     parser.add_argument("--master", help="Spark master (default: local, all cores)")
     parser.add_argument(
         "--packages",
@@ -426,7 +427,7 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """An argument that is a setting of Spark."""
+    """Parse an argument that is a setting of Spark."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().startswith(OF_SPARK):
         raise argparse.ArgumentTypeError(f"{text.partition('=')[0]!r} is not spark.NAME=VALUE")
@@ -434,7 +435,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def spark_settings(pipeline: Pipeline, arguments: argparse.Namespace) -> dict[str, str]:
-    """Settings of Spark from the file, `--conf` and `--packages`; packages of all three count."""
+    """Return the settings of Spark from the file, `--conf` and `--packages`; packages of all three
+    are combined."""
     settings = {**pipeline.spark, **dict(arguments.conf)}
     named = [pipeline.spark.get(_PACKAGES, ""), *(v for n, v in arguments.conf if n == _PACKAGES)]
     packages = ",".join((*named, *arguments.packages)).split(",")
@@ -445,7 +447,7 @@ def spark_settings(pipeline: Pipeline, arguments: argparse.Namespace) -> dict[st
 
 
 def add_message_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments about what a verb says on standard error."""
+    """Declare the arguments of a verb's messages on standard error."""
     parser.add_argument("--quiet", action="store_true", help="print only warnings and errors")
     parser.add_argument(
         "--log-format",
@@ -458,7 +460,7 @@ def add_message_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def open_messages(arguments: argparse.Namespace, *, live: bool = True) -> Messages:
-    """The messages that the arguments ask for; this process's log goes there, too."""
+    """Return the messages for the arguments; this process's log is written as messages, too."""
     messages = Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)
     LogOfMessages(messages).open()
     return messages

@@ -1,4 +1,4 @@
-"""A verb's phases while its query runs, told from Spark's progress."""
+"""The phases of a verb while its query runs, derived from Spark's progress."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Progress:
         self._rows_of = rows_of or _input_rows
         self._clock = clock
         self._events = self.last = 0
-        """The events of the micro-batch that was counted last, until `update`."""
+        """The events of the last counted micro-batch, until `update`."""
         self._recent: deque[tuple[float, int]] = deque()
 
     def count(self, progress: Mapping[str, Any]) -> int:
-        """The events of a micro-batch."""
+        """Return the events of a micro-batch."""
         self.last = self._rows_of(progress)
         return self.last
 
     def update(self, progress: Mapping[str, Any]) -> None:
-        """Tell the phase that a micro-batch's progress (Spark's JSON) shows."""
+        """Show the phase of a micro-batch's progress (Spark's JSON)."""
         now = self._clock()
         count, self.last = self.last, 0
         if count:
@@ -52,7 +52,7 @@ class Progress:
             of_snapshot = snapshot_figures(metrics.snapshot, self._events)
             self._messages.phase("snapshot", snapshot_details(of_snapshot), of_snapshot)
         elif reads_rows(progress):
-            return  # a micro-batch that is run again, whose source has reported nothing yet
+            return  # a micro-batch that is run again; its source has reported nothing yet
         elif self._events or metrics is None or _is_over(metrics.snapshot):
             figures = self._streaming_figures(metrics, now)
             self._messages.phase("streaming", _streaming_details(figures), figures)
@@ -89,14 +89,14 @@ def _is_over(snapshot: Mapping[str, Any]) -> bool:
 
 
 def snapshot_figures(snapshot: Mapping[str, Any], events: int) -> dict[str, int | None]:
-    """The numbers of a snapshot's metrics: tables and rows that were read and that there are, rows
-    per second, and the seconds that remain (None: not known). Numbers of rows are those of the
-    database's statistics, and where these lack a table there are only the `events` so far."""
+    """Return the numbers of a snapshot's metrics: read and total tables and rows, rows per second,
+    and the remaining seconds (None: unknown). Numbers of rows are those of the database's
+    statistics; if these lack a table, only the `events` so far are shown."""
     total = int(snapshot["TotalTableCount"])
     scanned = snapshot.get("RowsScanned") or {}
     expected = snapshot.get("EstimatedRows") or {}
     about = sum(max(count, scanned.get(name, 0)) for name, count in expected.items())
-    # Statistics that lack a table say nothing of the whole, and guess its rows from its pages.
+    # Statistics that lack a table do not count its rows, and estimate them from its pages.
     whole = len(expected) == total and about > 0
     rows = sum(scanned.values()) if whole else events
     seconds = int(snapshot.get("SnapshotDurationInSeconds") or 0)
@@ -113,7 +113,7 @@ def snapshot_figures(snapshot: Mapping[str, Any], events: int) -> dict[str, int 
 
 
 def snapshot_details(figures: Mapping[str, int | None]) -> str:
-    """The figures of `snapshot_figures` as a line shows them."""
+    """Return the figures of `snapshot_figures` as text for a line."""
     parts = [f"{figures['tables']} of {counted(figures['tables_total'] or 0, 'table')}"]
     whole = figures["rows"] is not None
     parts.append(

@@ -19,7 +19,7 @@ from headrace.spark.sinks.registry import find_sink
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
         "--checkpoint",
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs until SIGTERM, SIGINT or a limit."""
+    """Run until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments)
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
     definition = find_sink(pipeline.config.headrace_sink_type or "console")

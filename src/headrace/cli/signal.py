@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
     parser.add_argument("file", metavar="FILE", help="Debezium configuration: properties or JSON")
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_wait_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument of `wait_for_signal`."""
+    """Declare the argument of `wait_for_signal`."""
     parser.add_argument(
         "--wait",
         nargs="?",
@@ -58,7 +58,7 @@ def add_wait_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the signal's id, which its notifications carry, and what becomes of it."""
+    """Print the signal's id, which its notifications carry, and its outcome."""
     config = read_pipeline([arguments.file], {}, Messages()).config
     signal = send_signal(
         config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wait_for_signal(config: ConnectorConfig, signal: str, seconds: float) -> int:
-    """Prints what becomes of a signal; 0 when all that it asked for was done."""
+    """Print the outcomes of a signal; return 0 if all that it requested was done."""
     from headrace.spark.query.signals import wait_for_outcome
 
     failed = False

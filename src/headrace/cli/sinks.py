@@ -1,4 +1,4 @@
-"""Runs a pipeline into a sink, whichever it is."""
+"""Runs a pipeline into any sink."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def run_sink(
     verb: str,
     messages: Messages,
 ) -> Summary:
-    """Streams a pipeline into a sink until a limit or a signal. `state` is the folder of the
-    query's checkpoint and of the sink's state. Raises HeadraceError."""
+    """Stream a pipeline into a sink until a limit or a signal. `state` is the folder of the query's
+    checkpoint and of the sink's state. Raises HeadraceError."""
     checkpoint = state / "checkpoint"
     pipeline = with_sink(pipeline, definition)
     sink = definition.make(SinkQuery(pipeline.config, state / definition.name, checkpoint))
@@ -80,7 +80,7 @@ def run_sink(
 def _observed(
     pipeline: Pipeline, state: Path, arguments: argparse.Namespace, messages: Messages
 ) -> Iterator[ObservedQuery]:
-    """The query, as `headrace status` sees it, and Prometheus where the arguments have a port.
+    """Yield the query for `headrace status`, and serve Prometheus if the arguments have a port.
     Raises HeadraceError("spark.metrics_port")."""
     from headrace.spark.monitoring.monitor import Monitor
     from headrace.spark.monitoring.observed import ObservedQuery
@@ -118,7 +118,8 @@ def _observed(
 
 
 def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
-    """The pipeline with what the sink sets of its source's properties. Raises HeadraceError."""
+    """Return the pipeline with the properties that the sink sets for its source. Raises
+    HeadraceError."""
     defaults = definition.defaults(pipeline.config)
     missing = {name: text for name, text in defaults.items() if name not in pipeline.properties}
     changes = {**missing, **definition.overrides}
@@ -128,14 +129,14 @@ def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
 def sink_settings(
     definition: SinkDefinition, pipeline: Pipeline, arguments: argparse.Namespace
 ) -> dict[str, str]:
-    """Settings of Spark, with those that the sink needs, and the jars on its class path. Raises
-    HeadraceError("spark.jars_not_found")."""
+    """Return the settings of Spark, with those that the sink needs, and the jars on its class path.
+    Raises HeadraceError("spark.jars_not_found")."""
     given, needed = (
         spark_settings(pipeline, arguments),
         definition.session_settings(pipeline.config),
     )
     settings = {**needed, **given}
-    if _EXTENSIONS in needed and _EXTENSIONS in given:  # a list, to which both add
+    if _EXTENSIONS in needed and _EXTENSIONS in given:  # a list, which combines both
         both = [*given[_EXTENSIONS].split(","), *needed[_EXTENSIONS].split(",")]
         settings[_EXTENSIONS] = ",".join(dict.fromkeys(each.strip() for each in both))
     packages = definition.packages(pipeline.config)
@@ -204,7 +205,7 @@ def _stream(
 
 
 def _finished(checkpoint: Path) -> int:
-    """The last micro-batch in the log of commits; -1 where it cannot be read, too."""
+    """Return the last micro-batch in the log of commits; -1 also if it cannot be read."""
     try:
         return finished_batch(checkpoint)
     except (OSError, ValueError):
@@ -213,8 +214,8 @@ def _finished(checkpoint: Path) -> int:
 
 @contextmanager
 def state_folder(folder: str | None, missing: HeadraceError | None) -> Iterator[Path]:
-    """The folder of a query's checkpoint and state; one that vanishes where none is named. Raises
-    `missing` where there must be one."""
+    """Yield the folder of a query's checkpoint and state; a temporary one if `folder` is None.
+    Raises `missing`, if it is not None, instead."""
     if folder:
         yield Path(folder).absolute()
     elif missing is not None:

@@ -25,7 +25,7 @@ _TIMES = ("time", "started", "since", "waits_since", "last_commit", "reported")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = __doc__
     parser.add_argument(
@@ -63,7 +63,7 @@ def _of(kind: Kind[int]) -> Callable[[str], int]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the state, and what is beyond a limit on standard error."""
+    """Print the state, and exceeded limits on standard error."""
     messages = Messages()
     try:
         known = _known(arguments.checkpoint)
@@ -106,7 +106,7 @@ def _known(checkpoint: str | None) -> list[Known]:
 
 
 def _beyond(known: Known, arguments: argparse.Namespace, now: float) -> Iterator[tuple[int, str]]:
-    """Exit statuses, and why."""
+    """Yield exit statuses with their reasons."""
     report = known.report
     has_limits = (
         arguments.fail_on_errors

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, from the first moment of a verb that runs Spark to its last."""
+"""SIGINT and SIGTERM in a verb that runs Spark, from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """Whether a signal asked the verb to end. A signal is only noted, because an exception in the
-    middle of a call to the JVM leaves a trace, and in the middle of the JVM's start an orphan."""
+    """Whether a signal asked the verb to end. A signal is only noted, because an exception during a
+    call to the JVM leaves a stack trace, and during the JVM's start a JVM that nobody stops."""
 
     def __init__(self) -> None:
         self._requested = False
         self._number: int | None = None
         self._is_ending = False
         self.on_repeat: Callable[[], None] = lambda: None
-        """Called for every signal after the first: who stops does not stop soon enough."""
+        """Called for every signal after the first, because stopping takes too long for the user."""
 
     def listen(self) -> None:
         """Note signals from here on. For the main thread."""
@@ -26,25 +26,26 @@ class Stop:
             signal.signal(number, self._note)
 
     def interrupt(self, number: int, _frame: object) -> None:
-        """A handler for the time before `listen`. Raises KeyboardInterrupt."""
+        """Handle a signal before `listen`. Raises KeyboardInterrupt."""
         self._number = number
         raise KeyboardInterrupt
 
     def interrupt_at_hangup(self) -> None:
-        """Treats SIGHUP, the end of the terminal, like SIGTERM, for a verb that undoes its changes;
+        """Treat SIGHUP, the end of the terminal, like SIGTERM, for a verb that undoes its changes;
         not if the command was started to outlive the terminal (nohup)."""
         is_main = threading.current_thread() is threading.main_thread()
-        number = getattr(signal, "SIGHUP", None)  # Windows has none
+        number = getattr(signal, "SIGHUP", None)  # not on Windows
         if is_main and number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, self.interrupt)
 
     def ends(self) -> None:
-        """The query ended: a signal from now on is a repeat, since all that is left is to stop."""
+        """Note that the query ended: a signal from now on is a repeat, because the verb is
+        stopping."""
         self._is_ending = True
 
     @property
     def requested(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal was received."""
         return self._requested
 
     @property
@@ -53,7 +54,7 @@ class Stop:
         return 128 + (self._number or signal.SIGINT)
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt if a signal came."""
+        """Raise KeyboardInterrupt if a signal was received."""
         if self.requested:
             raise KeyboardInterrupt
 
@@ -65,4 +66,4 @@ class Stop:
 
 
 STOP = Stop()
-"""That of this process: signals belong to processes."""
+"""The instance of this process: signals belong to processes."""

@@ -18,7 +18,7 @@ _SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
         "--output", metavar="ZIP", type=Path, default=Path("bundle.zip"),
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the archive; what it asks only reads, but for a workload."""
+    """Write the archive; its queries only read, except for a workload."""
     messages = Messages()
     config = read_pipeline(arguments.file, {}, messages).config
     plan = support_plan(config, to_be_sent=not arguments.dry_run)

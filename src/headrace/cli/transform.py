@@ -24,7 +24,7 @@ _AT_ONCE = 10_000  # records
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.add_argument("file", help="properties or JSON with transforms and predicates")
     parser.add_argument(
         "records",
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes a line per record: the record after the chain, null, or its error; and to standard
-    error how many failed, where any did."""
+    """Write a line per record: the record after the chain, null, or its error; and to standard
+    error how many failed, if any."""
     from headrace.transforms.json_form import examine_properties  # loads Numba
 
     messages = Messages()
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass
 class _Counts:
-    """Records, those that failed, and change events without schemas, where the chain has a
-    transform that takes only those with schemas."""
+    """Numbers of records, of failed ones, and of change events without schemas if the chain has a
+    transform that accepts only those with schemas."""
 
     records: int = 0
     failed: int = 0
@@ -64,7 +64,7 @@ class _Counts:
 
 
 def _without_schemas(chain: Chain, counts: _Counts) -> HeadraceError:
-    """What became of change events without schemas."""
+    """Return a warning about change events without schemas."""
     steps = ", ".join(
         f"transforms.{step.alias}" for step in chain.steps if _takes_schemas_only(step)
     )
@@ -84,7 +84,7 @@ def _takes_schemas_only(step: Step) -> bool:
 
 
 def _is_schemaless_event(record: object) -> bool:
-    """Whether a record is a change event without a schema."""
+    """Return whether a record is a change event without a schema."""
     value = record.get("value") if isinstance(record, dict) else None
     if not isinstance(value, dict) or value.get("schema") is not None:
         return False
@@ -93,10 +93,10 @@ def _is_schemaless_event(record: object) -> bool:
 
 
 def _record(entry: Any) -> Any:
-    """A record in Kafka Connect's JSON form: as it is, or made of a line as `headrace events` has
-    it, whose headers are an object or left out, and whose key and value have no schema unless the
-    converter wrote one beside them. What is not a record stays as it is: its reader says what is
-    wrong."""
+    """Return a record in Kafka Connect's JSON form: unchanged, or made of a line of `headrace
+    events`, whose headers are an object or left out, and whose key and value have no schema unless
+    the converter wrote one with them. Anything else is returned unchanged, and refused by its
+    reader."""
     if not isinstance(entry, dict) or not isinstance(entry.get("headers", {}), dict):
         return entry
     headers = [{"name": name, **_part(value)} for name, value in entry.get("headers", {}).items()]
@@ -107,14 +107,14 @@ def _record(entry: Any) -> Any:
 
 
 def _part(written: object) -> dict[str, object]:
-    """What a converter wrote, with its schema (None: it has none)."""
+    """Return a converter's output, with its schema (None: it has none)."""
     if isinstance(written, dict) and written.keys() == {"schema", "payload"}:
         return written
     return {"schema": None, "payload": written}
 
 
 def _run(chain: Chain, lines: TextIO) -> _Counts:
-    """Writes what becomes of each record; how many they are."""
+    """Write the result of each record; return how many records there were."""
     from headrace.transforms.json_form import run_chain
 
     records, counts = _records(lines), _Counts()
@@ -150,7 +150,7 @@ def _opened(path: str | None) -> AbstractContextManager[TextIO]:
 
 
 def _records(lines: TextIO) -> Iterator[dict[str, object] | HeadraceError]:
-    """The records, and the errors of lines that are not JSON."""
+    """Yield the records, and the errors of lines that are not JSON."""
     for number, line in enumerate(lines, 1):
         text = line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark
         if not text.strip():

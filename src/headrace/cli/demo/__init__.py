@@ -32,7 +32,7 @@ then all tables are compared with the database, row by row."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.add_argument(
         "--database",
         metavar="NAME",
@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the demo and checks what came of its changes; 1 when it differs from the database."""
+    """Run the demo and check the result of its changes; return 1 if it differs from the
+    database."""
     definition = _demonstrated(arguments.database)
     demo = definition.demo
     assert demo is not None
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
-    """Where the demo's files are. Raises HeadraceError("cli.demo_output")."""
+    """Yield the folder of the demo's files. Raises HeadraceError("cli.demo_output")."""
     with tempfile.TemporaryDirectory(prefix="headrace-demo-") as temporary:
         if arguments.output is None:
             yield Path(temporary)
@@ -123,7 +124,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
 
 
 def _demonstrated(connector: str | None) -> ConnectorDefinition:
-    """The definition that was asked for, or the first with a demo; its driver is installed.
+    """Return the named definition, or the first with a demo; its driver is installed.
 
     Raises HeadraceError("connectors.no_demo"), ("connectors.no_driver"), ("connectors.unknown").
     """

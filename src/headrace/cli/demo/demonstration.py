@@ -29,10 +29,10 @@ _MOST_SHOWN = 20
 
 
 class Demonstration(ABC):
-    """One demonstration on a running server."""
+    """A demonstration on a running server."""
 
     catch_up_s = 60.0
-    """How long what was changed may take to come."""
+    """Seconds that changes may take to arrive."""
 
     def __init__(
         self, database: DemoDatabase, folder: Path, console: Console, arguments: argparse.Namespace
@@ -51,40 +51,42 @@ class Demonstration(ABC):
 
     @abstractmethod
     def _configured(self) -> Pipeline:
-        """What is streamed. Raises HeadraceError."""
+        """Return the pipeline to run. Raises HeadraceError."""
 
     def _kernels(self) -> Mapping[str, Sequence[str]]:
-        """The kernels of the sink."""
+        """Return the kernels of the sink."""
         return {}
 
     def _settings(self) -> Mapping[str, str]:
-        """Settings of Spark."""
+        """Return the settings of Spark."""
         return {}
 
     @abstractmethod
     def _opened(
         self, session: Session
     ) -> AbstractContextManager[tuple[Callable[[], StreamingQuery], Callable[[Any], None]]]:
-        """How the query is started, and what is called with the progress of each micro-batch."""
+        """Return a context of a function that starts the query, and one that is called with the
+        progress of each micro-batch."""
 
     @abstractmethod
     def _has_begun(self) -> bool:
-        """Whether the first rows are there."""
+        """Return whether the first rows have arrived."""
 
     @abstractmethod
     def _compare(self) -> list[str]:
-        """What differs from the database now."""
+        """Return the present differences from the database."""
 
     @abstractmethod
     def _said(self, summary: Summary) -> Sequence[str]:
-        """What came, and that it is right: a line each; the first also where it is not."""
+        """Return a line for each result, with its correctness; if the comparison failed, only the
+        first is shown."""
 
     def _closing(self) -> Sequence[str]:
-        """What to do next, whatever came of it."""
+        """Return suggestions of what to do next, whatever the result."""
         return ()
 
     def run(self) -> int:
-        """Exit status."""
+        """Run the demonstration; return the exit status."""
         from headrace.spark.supervisor import Supervisor
 
         session = open_session(
@@ -97,7 +99,7 @@ class Demonstration(ABC):
             own=self._settings(),
         )
         try:
-            self._messages.end()  # a demo has a live line of its own
+            self._messages.end()  # a demo has its own live line
             with self._opened(session) as (start, progressed):
                 supervisor = Supervisor(
                     session.spark,
@@ -123,8 +125,8 @@ class Demonstration(ABC):
         return self._report(summary)
 
     def _direct(self, stop: Callable[[], None]) -> None:
-        """Snapshot, live part, comparison; then the query may stop. Ctrl-C before the first event
-        leaves nothing to compare."""
+        """Run the snapshot, the live part and the comparison; then let the query stop. Ctrl-C
+        before the first event leaves nothing to compare."""
         try:
             deadline = Deadline(_FIRST_ROWS_S)
             while not self._has_begun() and not deadline.is_over:
@@ -173,7 +175,7 @@ def row_differences(
     where: str,
     same_value: Callable[[object, object], bool],
 ) -> list[str]:
-    """What differs between rows that are shown `where` and those of the database."""
+    """Return the differences between rows that are shown `where` and those of the database."""
     differences = [f"{table} {key}: not in the {where}" for key in stored if key not in shown]
     differences += [f"{table} {key}: not in the database" for key in shown if key not in stored]
     for key in shown.keys() & stored.keys():

@@ -103,7 +103,7 @@ class RebuiltTables:
     def differences(
         self, table: str, stored: Mapping[tuple[Any, ...], Mapping[str, Any]]
     ) -> list[str]:
-        """What differs between the folded table and the rows of the database."""
+        """Return the differences between the folded table and the rows of the database."""
         rebuilt = dict(self.rows.get(table, {}))
         differences = [f"{self._left_out} events were not folded"] if self._left_out else []
         same = self._database.same_value

@@ -1,4 +1,4 @@
-"""The shop as tables of a lake that stay equal to it."""
+"""The shop as tables of a lake that follow it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LINES_EVERY_S = 5.0
 
 
 class TablesDemo(Demonstration):
-    """Keeps tables, and compares them with the shop's."""
+    """Writes replicas, and compares them with the shop's tables."""
 
     catch_up_s = 120.0
 
@@ -93,7 +93,7 @@ class TablesDemo(Demonstration):
             yield start, lambda _: None
 
     def _lines(self) -> Sequence[str]:
-        """Rows and commits of each table so far."""
+        """Return rows and commits of each table so far."""
         figures = {} if self._sink is None else self._sink.figures()
         lines = [
             f"{name}: {each['written']:,} written, {each['deleted']:,} deleted, "
@@ -118,7 +118,7 @@ class TablesDemo(Demonstration):
         return differences
 
     def _found(self) -> dict[str, LakeTable]:
-        """The tables by their names, which are those of the source."""
+        """Return the tables by their names, which are those of the source."""
         from headrace.sinks.replicas.maintaining import noted_tables
 
         assert self._lake is not None
@@ -130,7 +130,7 @@ class TablesDemo(Demonstration):
         return found
 
     def _shown(self, table: LakeTable) -> dict[tuple[Any, ...], Row]:
-        """The rows of a table by key, as its files and their vectors have them."""
+        """Return the rows of a table by key, from its files and their deletion vectors."""
         from headrace.sinks.replicas.changes.declared_documents import DOCUMENT, ID
         from headrace.sinks.replicas.files.live_rows import live_rows
         from headrace.sinks.replicas.lake import ColumnChange
@@ -144,7 +144,7 @@ class TablesDemo(Demonstration):
         return {tuple(row[name] for name in key): row for row in rows}
 
     def _same_value(self, held: object, stored: object) -> bool:
-        """Whether a value of a table is the one that the database gave: decimals in any form,
+        """Return whether a value of a table equals the one of the database: decimals in any form,
         times without a zone as UTC."""
         if isinstance(held, Decimal) and stored is not None:
             return held == Decimal(str(stored))
@@ -185,8 +185,8 @@ class TablesDemo(Demonstration):
 def show_progress(
     console: Console, lines: Callable[[], Sequence[str]], every: float = _LINES_EVERY_S
 ) -> Iterator[None]:
-    """Shows lines that change: on a terminal in their place, elsewhere those that have changed,
-    `every` so many seconds and at the end. Another thread calls `lines`."""
+    """Show lines that change: on a terminal in place, elsewhere the changed ones, `every` so many
+    seconds and at the end. Another thread calls `lines`."""
     if console.is_terminal:
         with Live(
             console=console,
@@ -221,7 +221,7 @@ def show_progress(
 
 
 def _definition(table_format: str) -> ReplicaDefinition:
-    """Raises HeadraceError("cli.demo_format")."""
+    """Return the definition of a table format's sink. Raises HeadraceError("cli.demo_format")."""
     from headrace.sinks.replicas.definition import ReplicaDefinition
 
     known = [each for each in sinks() if isinstance(each, ReplicaDefinition)]

@@ -32,7 +32,7 @@ transforms, `headrace describe errors` all errors.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     names = [definition.name for definition in definitions()]
     parser.add_argument(
         "connector",
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the properties by group, or the reference page; without a name, the connectors. Raises
+    """Print the properties by group, or the reference page; without a name, the connectors. Raises
     HeadraceError("describe.unknown_property") for a name that no connector has,
     ("describe.unknown_code") for a code that no error has, ("describe.is_a_transform") and
     ("describe.is_an_error") for names of those."""
@@ -92,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe_connectors(arguments: argparse.Namespace) -> None:
-    """The list of connectors; with `--grep`, the properties of all that have the text."""
+    """Print the list of connectors; with `--grep`, the properties of all connectors that contain
+    the text."""
     if arguments.grep is None:
         rows = "".join(
             f"| `{one.name}` | {', '.join(f'`{each}`' for each in one.classes)} "
@@ -118,7 +119,7 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
 
 
 def _describe_errors(arguments: argparse.Namespace) -> None:
-    """Prints all errors, or those whose codes are named."""
+    """Print all errors, or those whose codes are named."""
     from headrace.cli.describe.errors import reference, told_as
 
     if arguments.markdown or not (arguments.properties or arguments.grep):
@@ -139,7 +140,8 @@ def _describe_errors(arguments: argparse.Namespace) -> None:
 
 
 def _definition(name: str) -> ConnectorDefinition:
-    """As `find_definition`, which knows no transforms."""
+    """Return the definition of a connector. Raises as `find_definition`, and
+    HeadraceError("describe.is_a_transform")."""
     try:
         return find_definition(name)
     except HeadraceError as error:
@@ -163,7 +165,7 @@ def _print_page(page: str, arguments: argparse.Namespace) -> None:
 
 
 def _print_options(found: Found) -> None:
-    """Options of transforms, by their transforms."""
+    """Print options of transforms, by their transforms."""
     for name, rows in found.items():
         _print_rows([row._replace(group=f"Options of {name}") for row in rows])
 
@@ -178,8 +180,8 @@ def _nothing_has(text: str) -> HeadraceError:
 
 
 def _describe_transforms(arguments: argparse.Namespace) -> int:
-    """Prints the pages of the transforms that are named, or the index of all, or writes the pages
-    below a folder."""
+    """Print the pages of the named transforms, or the index of all, or write the pages below a
+    folder."""
     from headrace.transforms.reference import index, page_of, pages
 
     if arguments.pages is not None:
@@ -209,15 +211,16 @@ def _describe_transforms(arguments: argparse.Namespace) -> int:
 
 
 def _names_a_property(text: str) -> bool:
-    """A value of connector.class has no dot, or begins as Java's packages do."""
+    """Return whether a text is a property's name: a value of connector.class has no dot, or begins
+    like a Java package."""
     is_connector = any(text.lower() in values_of(definition) for definition in definitions())
     is_class = text.lower().startswith(("io.", "com.", "org."))
     return not (is_connector or is_class) and ("." in text or bool(options_named(text)))
 
 
 def _describe_anywhere(names: Sequence[str]) -> None:
-    """The properties as each connector that has them says it; connectors that say the same are in
-    one head."""
+    """Print the properties as each connector declares them; connectors with the same declaration
+    share one head."""
     for name in names:
         said: dict[Row, list[ConnectorDefinition]] = {}
         for definition in definitions():
@@ -239,7 +242,7 @@ def _rows_of(declarations: type[Configuration], name: str) -> list[Row]:
 
 
 def _find(declarations: type[Configuration], name: str) -> Iterator[Row]:
-    """The row of the property `name`, or of the family that it is of."""
+    """Yield the row of the property `name`, or of its family."""
     rows = {row.name: row for row in describe_rows(declarations)}
     lowered = {known.lower(): known for known in rows}
     if name.lower() in lowered:

@@ -1,7 +1,8 @@
 """The reference page of errors, from the places in the sources that raise them.
 
 The package's modules are parsed for every call that makes an error or a finding of a check: its
-code, its message and its remedy. Values that are known only at run time are shown in capitals.
+code, its message and its remedy. Words in capitals stand for values that are known only at run
+time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from headrace.errors import HeadraceError
 
 SOURCES = Path(headrace.__file__).parent
 _STAND_INS = "headrace_demo"
-"""A package of another distribution, which is read where it is installed."""
+"""A package of another distribution, which is parsed if it is installed."""
 
 _HEAD = """# Errors and warnings
 
@@ -53,14 +54,14 @@ _ANY_MESSAGE = "The text of the server, or of the component that failed."
 _ANY_REMEDY = "The error has the statement or the value that corrects it."
 _WORD = re.compile(r"[a-z_0-9]+")
 _PLACE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
-"""A placeholder of a text that is filled in at run time."""
+"""A placeholder of a text that is formatted at run time."""
 _FILLED = {"user": "DATABASE_USER"}
 _LEVELS = ("ok", "warning", "error")
 
 
 @dataclass(frozen=True, order=True)
 class Told:
-    """One form in which a code is reported. `place` is the module and the line."""
+    """A form in which a code is reported. `place` is the module and the line."""
 
     code: str
     message: str
@@ -70,8 +71,8 @@ class Told:
 
 @dataclass(frozen=True)
 class _Form:
-    """Which arguments of a call are the code, the message (None: the server's words) and the
-    remedy."""
+    """The positions of a call's arguments: the code, the message (None: the server's message) and
+    the remedy."""
 
     message: int | None
     remedy: int
@@ -92,13 +93,13 @@ _FORMS = {
     "Refusal": _Form(None, 1),
 }
 _OF_CONNECTOR = ("warn", "refuse", "foresee", "Answer", "Refusal")
-"""Calls whose codes are without the connector's name."""
+"""Calls whose codes do not have the connector's name."""
 
 _METHODS = ("warn", "refuse", "foresee", "error")
 
 
 def reference(names: Sequence[str] = ()) -> str:
-    """The page; with `names`, which are codes or first parts of codes, of these only. Raises
+    """Return the page; with `names`, which are codes or first parts of codes, only of these. Raises
     HeadraceError("describe.unknown_code")."""
     parts = [_HEAD] if not names else []
     area = ""
@@ -116,15 +117,15 @@ def reference(names: Sequence[str] = ()) -> str:
 
 
 def told_as(names: Sequence[str]) -> Sequence[Told]:
-    """The different messages and remedies of codes, in order; of all codes without `names`. Raises
-    HeadraceError as `reference`."""
+    """Return the different messages and remedies of codes, in order; of all codes without `names`.
+    Raises HeadraceError as `reference`."""
     chosen = told() if not names else [one for name in names for one in _named(name)]
     return sorted({replace(one, place="") for one in chosen})
 
 
 def _named(name: str) -> Sequence[Told]:
-    """The forms in which a code is reported, or those of all codes of an area. A connector's name
-    may be used in place of CONNECTOR."""
+    """Return the forms in which a code is reported, or those of all codes of an area. A connector's
+    name may be used in place of CONNECTOR."""
     lowered = name.lower()
     chosen = [one for one in told() if lowered in (one.code, one.code.partition(".")[0])]
     if "." in lowered:
@@ -144,13 +145,13 @@ def _named(name: str) -> Sequence[Told]:
 
 
 def codes() -> frozenset[str]:
-    """All codes of the page."""
+    """Return all codes of the page."""
     return frozenset(one.code for one in told())
 
 
 @cache
 def told() -> tuple[Told, ...]:
-    """Every error and finding of the sources."""
+    """Return every error and finding of the sources."""
     return tuple(
         replace(one, message=unmarked(one.message), remedy=unmarked(one.remedy))
         for one in with_marks()
@@ -159,20 +160,20 @@ def told() -> tuple[Told, ...]:
 
 @cache
 def with_marks() -> tuple[Told, ...]:
-    """As `told`, with what stands for something between `BEGIN` and `END` of `placeholders`."""
+    """Return them as `told`, with each placeholder word between `BEGIN` and `END` of
+    `placeholders`."""
     return tuple(one for module in _modules() for one in module.told())
 
 
 def passed_on() -> frozenset[str]:
-    """Places that make an error whose code is not their own: they name another one's code, or a
-    caller's."""
+    """Return the places that make an error whose code is another error's, or a parameter."""
     return frozenset(place for module in _modules() for place in module.passed_on())
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Syntax trees are millions of objects that stay: looking for garbage among them takes as long
-    as making them."""
+    """Suspend the garbage collector: syntax trees are millions of objects that stay, and scanning
+    them takes as long as making them."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -214,7 +215,7 @@ def _dotted(path: Path) -> str:
 
 
 def _constants(tree: ast.Module) -> Mapping[str, str]:
-    """The texts and whole numbers that a module and its classes name."""
+    """Return the texts and whole numbers that a module and its classes define as constants."""
     bodies = [("", tree.body)]
     bodies += [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
     return {
@@ -228,7 +229,7 @@ def _constants(tree: ast.Module) -> Mapping[str, str]:
 def _known(
     tree: ast.Module, module: str, constants: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, str]:
-    """The constants that a module names or imports."""
+    """Return the constants that a module defines or imports."""
     imported = {
         (each.asname or each.name) + name.removeprefix(each.name): text
         for one in ast.walk(tree)
@@ -241,8 +242,8 @@ def _known(
 
 
 class _Module:
-    """One module. `constants` are those that it names or imports, `purposes` what Kafka's clients
-    are for, by name: the first part of their codes (`area`), and words of their messages."""
+    """A module. `constants` are those that it defines or imports, `purposes` those of Kafka's
+    clients, by name: the first part of their codes (`area`), and parts of their messages."""
 
     def __init__(
         self,
@@ -287,7 +288,7 @@ class _Module:
         return f"{self._path}: {ast.unparse(call.args[0]) if call.args else ''}"
 
     def _is_told(self, call: ast.Call, form: _Form) -> bool:
-        """Whether it is what its name says; an `ok` of a check reports nothing wrong."""
+        """Return whether the call reports an error or warning; an `ok` of a check does not."""
         if len(call.args) <= form.code:
             return False
         if _name_of(call.func) in _METHODS:
@@ -321,7 +322,7 @@ class _Module:
         return [parts[1] if parts[0] == "connectors" and len(parts) > 2 else "CONNECTOR"]
 
     def _of_area(self, code: str, text: str) -> str:
-        """A text with the words that the purpose of a client of Kafka has for its messages."""
+        """Return a text with the parts that the purpose of a Kafka client has for its messages."""
         for purpose in self._purposes.values():
             if purpose["area"] == code.partition(".")[0]:
                 for name, words in purpose.items():
@@ -334,7 +335,7 @@ class _Module:
         return filled(" ".join(self._text(call.args[place], named, 0).split()))
 
     def _text(self, tree: ast.expr | None, named: Mapping[str, ast.expr], depth: int) -> str:
-        """What an expression shows, as far as its text tells; a word in capitals for the rest."""
+        """Return the text of an expression, with a word in capitals for what is not constant."""
         match tree:
             case ast.Constant(value=str(text)):
                 return in_template(text)
@@ -346,10 +347,10 @@ class _Module:
                 return self._text(value, named, depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return self._sum(left, right, named, depth)
-            case ast.BinOp(left=left, op=ast.Mult()):  # `text * bool`: only sometimes there
+            case ast.BinOp(left=left, op=ast.Mult()):  # `text * bool` is optional
                 return "" if isinstance(left, ast.JoinedStr) else self._text(left, named, depth)
             case ast.IfExp(body=body, orelse=orelse):
-                # What is said only sometimes is left out; a value is there when it is named.
+                # An optional text is left out; a value is used if it has a name.
                 texts = [
                     self._text(one, named, depth) for one in (body, orelse) if not _is_none(one)
                 ]
@@ -383,16 +384,16 @@ class _Module:
     def _sum(
         self, left: ast.expr, right: ast.expr, named: Mapping[str, ast.expr], depth: int
     ) -> str:
-        """Two texts one after the other. A sum of numbers, or of what says nothing by itself, is
-        what it begins with."""
+        """Return two texts one after the other. A sum of numbers, or of placeholders, is
+        represented by its first operand."""
         text, more = (self._text(one, named, depth) for one in (left, right))
         if text.startswith(BEGIN) and (more.startswith(BEGIN) or more.isdecimal()):
             return more if unmarked(text) == "PREFIX" else text
         return text + more
 
     def _joined(self, parts: Sequence[ast.expr], named: Mapping[str, ast.expr], depth: int) -> str:
-        """The text of an f-string. Of values side by side the first is named: the others say more
-        of it, such as where it is written; a prefix says nothing without what follows it."""
+        """Return the text of an f-string. Of adjacent values only the first is named: the others
+        are details of it, such as its place; a prefix means nothing without the value after it."""
         texts: list[str] = []
         is_word = False
         for part in parts:
@@ -407,8 +408,8 @@ class _Module:
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
-    """Calls that may make an error, in the order of the text, each with the statements of its
-    function."""
+    """Yield the calls that may make an error, in the order of the text, each with the statements of
+    its function."""
     waiting: list[tuple[ast.AST, ast.FunctionDef | None]] = [(tree, None)]
     while waiting:
         node, function = waiting.pop()
@@ -421,7 +422,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
 
 
 def _assigned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Names that are set once by plain statements, and to what."""
+    """Yield names that are assigned once by plain statements, with their values."""
     given: dict[str, list[ast.expr]] = {}
     for statement in body:
         if not isinstance(statement, ast.Assign):
@@ -446,7 +447,7 @@ def _name_of(tree: ast.expr) -> str:
 
 
 def _code_with_connector(code: ast.JoinedStr) -> str | None:
-    """`f"{self._connector}.no_tables"`."""
+    """Return the code of an f-string such as `f"{self._connector}.no_tables"`; None for others."""
     match code.values:
         case [ast.FormattedValue(value=value), ast.Constant(value=str(rest))]:
             if _name_of(value).strip("_") == "connector":
@@ -459,18 +460,18 @@ def _is_none(tree: ast.expr) -> bool:
 
 
 def _is_word(text: str) -> bool:
-    """Whether it begins and ends with words that stand for something."""
+    """Return whether a text begins and ends with placeholder words."""
     return text.startswith(BEGIN) and text.endswith(END)
 
 
 def _says_something(text: str) -> bool:
-    """Whether it is more than a word that stands for something: a sentence, or a statement."""
+    """Return whether a text is more than a placeholder word: a sentence, or a statement."""
     text = unmarked(text)
     return re.search("[a-z]", text) is not None or _STATEMENT.match(text) is not None
 
 
 def _cell(text: str, otherwise: str) -> str:
-    """A cell; `otherwise` where the sources do not have its text."""
+    """Return a table's cell; `otherwise` if the sources do not have its text."""
     if text and not _says_something(text):
         text = otherwise
     text = _PLACE.sub(lambda match: _FILLED.get(match[1], match[1].upper()), text)

@@ -1,4 +1,4 @@
-"""Words in capitals that stand for what an error says only when it happens."""
+"""Words in capitals that stand for values in error texts, which are known only at run time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 
 BEGIN, END = "\ue000", "\ue001"
-"""Around each word that stands for something, until the text is written."""
+"""Marks around each placeholder word, until the text is written."""
 
 _FIELD = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 _PLURAL = re.compile(f"(?<!S){END}s(?![A-Za-z])")
@@ -14,7 +14,7 @@ _MARKED = re.compile(f"{BEGIN}([^{END}]*){END}")
 _PREFIX = re.compile(f"PREFIX{END}(?=[a-z])")
 _SOMETIMES = re.compile(f"(?<=[a-z]){_MARKED.pattern}|{_MARKED.pattern}(?=[A-Z][a-z])")
 _SAYING_LITTLE = {"…", "TEXT", "NAME", "VALUE", "REASON"}
-"""Words that say less than what a variable holds."""
+"""Words that say less than the value of a variable."""
 _NOUNS = {
     "ADDRESS": ("WITHOUT_LOGINS",),
     "COLUMN": ("COLUMNS_BY_FIELD", "TWIN"),
@@ -85,35 +85,36 @@ _TAKES = {"get", "items", "keys", "pop", "setdefault", "values"}
 
 
 def marked(word: str) -> str:
-    """A word that stands for something."""
+    """Return a placeholder word with its marks."""
     return f"{BEGIN}{word}{END}"
 
 
 def unmarked(text: str) -> str:
-    """A text as it is written."""
+    """Return a text without marks."""
     return text.replace(BEGIN, "").replace(END, "")
 
 
 def in_template(text: str) -> str:
-    """A text that is formatted later, with words for its fields."""
+    """Return a text that is formatted later, with placeholder words for its fields."""
     return _FIELD.sub(lambda field: marked(_noun(field[1])), text)
 
 
 def is_word(text: str) -> bool:
-    """Whether it is one word that stands for something."""
+    """Return whether a text is exactly one placeholder word."""
     return _MARKED.fullmatch(text) is not None
 
 
 def filled(text: str) -> str:
-    """A whole text. A word that touches another one is a prefix that ends in a dot, or what is
-    said only sometimes, which is left out; the plural of a word is in capitals, too."""
+    """Return a complete text. A word that touches another one is a prefix that ends in a dot, or
+    optional, and is left out; the plural of a word is in capitals, too."""
     text = _PLURAL.sub(f"S{END}", text)
     text = _PREFIX.sub(f"PREFIX{END}.", text)
     return _SOMETIMES.sub("", text)
 
 
 def variable_of(name: str, held: str) -> str:
-    """The word for a variable that holds `held`; of more than one word this stays."""
+    """Return the word for a variable with the text `held`; a text of several words is returned
+    unchanged."""
     words = _MARKED.findall(held)
     if not (is_word(held) or len(words) > len(set(words)) > 0):
         return held
@@ -122,7 +123,8 @@ def variable_of(name: str, held: str) -> str:
 
 
 def word_of(tree: ast.expr | None) -> str:
-    """The word that stands for an expression: a noun, as its variable or function is called."""
+    """Return the word that stands for an expression: a noun, from the name of its variable or
+    function."""
     match tree:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return _noun(name)
@@ -143,7 +145,7 @@ def word_of(tree: ast.expr | None) -> str:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *more]) if (
             name.strip("_") in _OF_VALUES
         ):
-            # Of a name with its schema the name.
+            # The name, of a name with its schema.
             return word_of([first, *more][-1] if name == "quoted" else first)
         case ast.Call(func=ast.Name(id="type")):
             return "TYPE"

@@ -1,4 +1,5 @@
-"""Pages of Markdown on a terminal: tables as entries, one below the other, so nothing is cut."""
+"""Pages of Markdown on a terminal: tables as entries, one below the other, so that nothing is
+truncated."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 
 
 def print_page(page: str) -> None:
-    """Print a page as wide as the terminal is; a row of a table is its first cell, and below it the
-    others with the heads of their columns."""
+    """Print a page in the width of the terminal; a row of a table is its first cell, and below it
+    the others with the heads of their columns."""
     console = Console(highlight=False)
     whole = Console(soft_wrap=True, highlight=False)
     for is_table, lines in groupby(page.splitlines(), lambda line: line.startswith("|")):
@@ -28,7 +29,7 @@ def print_page(page: str) -> None:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """The lines of a table as text, and their styles."""
+    """Yield the lines of a table as text, and their styles."""
     heads = _cells(lines[0])
     for line in lines[2:]:
         first, *others = _cells(line)

@@ -1,4 +1,4 @@
-"""Options of transforms and predicates, by their names and by a text."""
+"""Options of transforms and predicates, searched by name and by text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from headrace.config.describe import Row
 
 Found = Mapping[str, Sequence[Row]]
-"""Options by the names of those that have them."""
+"""Options by the names of their transforms or predicates."""
 
 
 def options_named(name: str) -> Found:
-    """The transforms that have an option of this name."""
+    """Return the transforms that have an option of this name."""
     return _where(lambda _, row: row.name == name.lower())
 
 
 def options_with(text: str) -> Found:
-    """The options that have a text, and all options of the transforms whose name has it."""
+    """Return the options that contain a text, and all options of the transforms whose name contains
+    it."""
     lowered = text.lower()
     return _where(
         lambda transform, row: (

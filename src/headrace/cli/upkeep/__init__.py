@@ -1,1 +1,1 @@
-"""Verbs that maintain what sinks keep, tables and files: `maintain`, `resync` and `verify`."""
+"""Verbs that maintain the tables and files of sinks: `maintain`, `resync` and `verify`."""

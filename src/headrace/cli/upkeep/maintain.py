@@ -17,14 +17,14 @@ from headrace.spark.sinks.definition import SinkQuery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     add_folder_argument(parser)
     add_session_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what was done to each table."""
+    """Print the result for each table."""
     messages = open_messages(arguments)
     pipeline, definition = query_of_file(arguments, messages)
     state = query_folder("maintain", arguments, pipeline.config)

@@ -16,7 +16,7 @@ from headrace.spark.state_folder import require_known_format
 
 
 def add_folder_argument(parser: argparse.ArgumentParser) -> None:
-    """`--checkpoint`."""
+    """Declare the argument `--checkpoint`."""
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
@@ -27,15 +27,15 @@ def add_folder_argument(parser: argparse.ArgumentParser) -> None:
 def query_of_file(
     arguments: argparse.Namespace, messages: Messages
 ) -> tuple[Pipeline, SinkDefinition]:
-    """The pipeline of the file that the arguments name, with the defaults of its sink, and that
-    sink. Raises HeadraceError."""
+    """Return the pipeline of the file that the arguments name, with the defaults of its sink, and
+    that sink. Raises HeadraceError."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
     definition = find_sink(pipeline.config.headrace_sink_type or "console")
     return with_sink(pipeline, definition), definition
 
 
 def query_folder(verb: str, arguments: argparse.Namespace, config: ConnectorConfig) -> Path:
-    """The folder that the arguments or the configuration name, as an absolute path. Raises
+    """Return the folder that the arguments or the configuration name, as an absolute path. Raises
     HeadraceError("cli.checkpoint_missing"), ("cli.newer_state")."""
     folder = arguments.checkpoint or config.headrace_checkpoint_dir
     if folder is None:
@@ -49,7 +49,7 @@ def query_folder(verb: str, arguments: argparse.Namespace, config: ConnectorConf
 
 
 def require_query(folder: Path, sink: str) -> None:
-    """Refuse a folder that no query into this sink has. Raises
+    """Check that the folder belongs to a query into this sink. Raises
     HeadraceError("cli.no_checkpoint")."""
     if not (folder / sink).is_dir():
         raise HeadraceError(

@@ -22,7 +22,7 @@ from headrace.spark.sinks.definition import SinkDefinition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
         "table",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the id of the signal that asks for the rows, and what becomes of it."""
+    """Print the id of the signal that requests the rows, and its outcome."""
     pipeline, definition = query_of_file(arguments, Messages())
     config = pipeline.config
     folder = query_folder("resync", arguments, config)
@@ -57,13 +57,14 @@ def copy_again(
     table: str,
     condition: str | None,
 ) -> str:
-    """Ask for the rows of the captured tables that an expression of a signal means, or for those
-    that match a condition, whose others stay; returns the id of the signal. `folder` is that of the
-    query. Raises HeadraceError."""
+    """Request the rows of the captured tables that an expression of a signal names, or only those
+    that match a condition; return the id of the signal. `folder` is that of the query. Raises
+    HeadraceError."""
     signal = str(uuid.uuid4())
 
     def request() -> None:
-        """What a refused signal must not leave: the table would be emptied."""
+        """Announce the resync to the sink, once the signal is checked: after a refused signal, the
+        table would be emptied."""
         if condition is None:
             state = folder / definition.name
             definition.resync(config, state, captured_tables(config, table), signal)

@@ -38,7 +38,7 @@ _WAIT_SECONDS, _MOST_SHOWN = 300.0, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = __doc__
     add_file_argument(parser)
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints what was found of each table; 1 where rows differ, or a table was not compared."""
+    """Print the result of each table; return 1 if rows differ, or a table was not compared."""
     messages = open_messages(arguments)
     pipeline, definition = query_of_file(arguments, messages)
     definition.require_comparison(pipeline.config)
@@ -115,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lines_of(table: ComparedTable) -> Sequence[str]:
-    """What is said of a table: a line, and one for each row that differs and is shown."""
+    """Return the lines for a table: one for its result, and one for each difference that is
+    shown."""
     if table.why:
         return [f"{table.name}: not compared: {table.why}"]
     parts = [
@@ -169,7 +170,8 @@ def _repair(
 
 
 def _expression_of(repair: Repair) -> str:
-    """What a signal calls the tables: a name in quotes, or a regular expression for several."""
+    """Return the expression of a signal for the tables: a name in quotes, or a regular expression
+    for several."""
     if len(repair.tables) > 1:
         return "|".join(map(re.escape, repair.tables))
     (name,) = repair.tables
