@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`headrace.spark.session` is there without an import of its own."""
+    """Import `headrace.spark.session` at its first use."""
     if name == "session":
         return import_module("headrace.spark.session")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

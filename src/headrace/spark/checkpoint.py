@@ -1,4 +1,4 @@
-"""Spark's checkpoint folder: what can be refused early, and what Spark leaves undone."""
+"""Spark's checkpoint folder: early checks, and syncs to the disk that Spark omits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headrace.errors import HeadraceError
 
 
 def stored_offset(folder: Path) -> dict[str, Any] | None:
-    """The source's offset after the last finished micro-batch; or, if no micro-batch is finished,
-    the start of the first planned one, which has no rows. None if no offset can be read: Spark
-    reports the reason.
+    """Return the source's offset after the last finished micro-batch; or, if no micro-batch is
+    finished, the start of the first planned one, which has no rows. None if no offset can be read:
+    Spark reports the reason.
     """
     done = _numbers(folder / "commits")
     planned = _numbers(folder / "offsets")
@@ -23,8 +23,8 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
 
 
 def query_id(folder: Path) -> str:
-    """The id of the query that has this checkpoint, which Spark notes at its first start; empty
-    where it cannot be read."""
+    """Return the id of the query with this checkpoint, which Spark writes at its first start; empty
+    if it cannot be read."""
     try:
         return str(json.loads((folder / "metadata").read_text())["id"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -32,20 +32,20 @@ def query_id(folder: Path) -> str:
 
 
 def finished_batch(folder: Path) -> int:
-    """The number of the last finished micro-batch; -1 if no micro-batch is finished."""
+    """Return the number of the last finished micro-batch; -1 if no micro-batch is finished."""
     return max(_numbers(folder / "commits"), default=-1)
 
 
 def last_planned_batch(folder: Path) -> int:
-    """The number of the last planned micro-batch; -1 before the first."""
+    """Return the number of the last planned micro-batch; -1 before the first."""
     return max(_numbers(folder / "offsets"), default=-1)
 
 
 def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
-    """The number of the micro-batch that ends at `end`, which Spark planned last.
+    """Return the number of the micro-batch that ends at `end`, which Spark planned last.
 
-    Spark writes its offset before it asks for its range, and the next one's after its end.
-    Raises HeadraceError("spark.other_run") when another run has planned more meanwhile.
+    Spark writes a micro-batch's offset before it requests its range, and the next offset after its
+    end. Raises HeadraceError("spark.other_run") if another run has planned more meanwhile.
     """
     newest = last_planned_batch(folder)
     if newest < 0 or planned_offset(folder, newest) != end:
@@ -58,8 +58,8 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
 
 
 def force_log_to_disk(folder: Path) -> None:
-    """Force the last finished micro-batch's entries in Spark's log to the disk, which Spark does
-    not: positions that are acknowledged to a database must outlive a power failure."""
+    """Sync the last finished micro-batch's entries in Spark's log to the disk, which Spark does
+    not: positions that are acknowledged to a database must survive a power failure."""
     number = finished_batch(folder)
     if number < 0:
         return
@@ -69,15 +69,15 @@ def force_log_to_disk(folder: Path) -> None:
 
 
 def force_plan_to_disk(folder: Path, number: int) -> None:
-    """Force a planned micro-batch's entry in Spark's log to the disk, before a sink gets any of it
-    that cannot be taken back."""
+    """Sync a planned micro-batch's entry in Spark's log to the disk, before a sink writes anything
+    of it that cannot be undone."""
     log = folder / "offsets"
     for path in (log / str(number), log):
         force_to_disk(path)
 
 
 def planned_offset(folder: Path, number: int) -> dict[str, Any] | None:
-    """The source's offset at the end of a planned micro-batch; None where no offset can be
+    """Return the source's offset at the end of a planned micro-batch; None if no offset can be
     read."""
     try:
         version, _, offset, *others = (folder / "offsets" / str(number)).read_text().splitlines()
@@ -88,8 +88,8 @@ def planned_offset(folder: Path, number: int) -> dict[str, Any] | None:
 
 
 def planned_offsets(folder: Path, number: int) -> list[Any]:
-    """The offsets of all sources at the end of a planned micro-batch; none where they cannot be
-    read."""
+    """Return the offsets of all sources at the end of a planned micro-batch; empty if they cannot
+    be read."""
     try:
         version, _, *offsets = (folder / "offsets" / str(number)).read_text().splitlines()
         return [json.loads(each) for each in offsets if each != "-"] if version == "v1" else []
@@ -98,27 +98,27 @@ def planned_offsets(folder: Path, number: int) -> list[Any]:
 
 
 def all_planned(folder: Path) -> list[Any]:
-    """The offsets of all sources and planned micro-batches that Spark's log has."""
+    """Return the offsets of all sources and planned micro-batches in Spark's log."""
     numbers = _numbers(folder / "offsets")
     return [offset for number in numbers for offset in planned_offsets(folder, number)]
 
 
 def is_finished(folder: Path, number: int) -> bool:
-    """Whether a micro-batch is in the log of commits."""
+    """Return whether a micro-batch is in the log of commits."""
     return (folder / "commits" / str(number)).is_file()
 
 
 def local_path(folder: str) -> str:
-    """A path, or that of a `file:` URI; another URI stays as it is."""
+    """Return a path, or that of a `file:` URI; another URI is returned unchanged."""
     return folder.removeprefix("file://").removeprefix("file:")
 
 
 def refuse_torn(folder: Path) -> None:
-    """Refuses a log whose last files are empty, cut short or missing: Spark does not force them to
-    the disk, so a power failure may take them. A kill does not. Raises
-    HeadraceError("spark.checkpoint_torn") with what Spark can go on without.
+    """Check that the last files of Spark's log are complete: Spark does not sync them to the disk,
+    so a power failure may lose or truncate them. A kill does not. Raises
+    HeadraceError("spark.checkpoint_torn") with the files that Spark can do without.
     """
-    # A run that is ending may write meanwhile; Spark writes a micro-batch's offset first.
+    # An ending run may still write; Spark writes a micro-batch's offset first.
     done = max(_numbers(folder / "commits"), default=-1)
     planned = max(_numbers(folder / "offsets"), default=-1)
     torn: list[Path] = []
@@ -128,7 +128,7 @@ def refuse_torn(folder: Path) -> None:
             torn += [path for path in (offset, commit) if path.exists()]
         elif commit.exists() and not _is_whole(commit):
             torn.append(commit)
-    # What Hadoop's file system with checksums wrote beside them would not fit what comes instead.
+    # Checksum files of Hadoop's file system would not match the files that replace these.
     sums = [path.with_name(f".{path.name}.crc") for path in torn]
     torn += [path for path in sums if path.exists()]
     if torn:
@@ -141,7 +141,7 @@ def refuse_torn(folder: Path) -> None:
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether a file of Spark's log is there from its version to its last line."""
+    """Return whether a file of Spark's log is complete from its version to its last line."""
     try:
         version, *lines = file.read_text().splitlines()
         for line in lines:

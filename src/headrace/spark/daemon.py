@@ -28,7 +28,7 @@ def preload() -> None:
                 import_module(module)
     import_worker_modules()
     load_compiled()
-    # Collecting would touch, and so copy, every page that the workers share.
+    # A collection in a worker would write to, and so copy, every shared page.
     gc.collect()
     gc.freeze()
 
@@ -40,8 +40,8 @@ from pyspark import daemon  # noqa: E402
 
 
 class _Traceback:
-    """`traceback`, as Spark's daemon uses it for what ends a worker: a task that was stopped has
-    closed its socket, and nobody needs to hear of it. Spark tells by itself of a task that fails.
+    """A replacement of `traceback` for Spark's daemon: a stopped task has closed its socket, and
+    the trace of its worker is of no use. Spark itself reports a task that fails.
     """
 
     format_exc = staticmethod(traceback.format_exc)

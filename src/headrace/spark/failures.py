@@ -1,7 +1,7 @@
-"""Errors on their way from Spark's Python processes to whoever runs the query.
+"""Errors that Spark's Python processes raise, found in a query's exception.
 
-They cross the JVM as text. One of ours is its own sentence there, without a trace: what happened
-and its remedy are all that a user needs. Any other error keeps its trace.
+They cross the JVM as text. One of ours is a single sentence, without a trace: the error and its
+remedy are all that a user needs. Any other error keeps its trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-# What a killed worker, source process or sink process leaves in the query's exception.
+# Texts in the query's exception after a worker, source process or sink process was killed.
 _SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
 _LOST_PROCESS = re.compile(
     r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
@@ -23,27 +23,28 @@ _LOST_PROCESS = re.compile(
     r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
 )
 _NOT_STARTED = re.compile("connect back")
-"""What Spark says of a Python process that did not start within the 10 seconds that it waits."""
+"""Spark's message about a Python process that did not connect within the 10 seconds that it
+waits."""
 _MOST = 300  # characters of a reason
 
 
 def error(query: StreamingQuery) -> HeadraceError | None:
-    """What ended `query`, as `find_failure` reads it; None while it runs, and where it was
-    stopped."""
+    """Return the error that ended `query`, as `find_failure` reads it; None while it runs, and if
+    it was stopped."""
     failure = query.exception()
     return None if failure is None else find_failure(str(failure))
 
 
 OF_ANY_QUERY = ("spark.query_failed", "spark.process_lost", "spark.other_run")
-"""Codes of errors of queries that may have no source of headrace."""
+"""Codes of errors of queries that need not have a source of headrace."""
 
 
 def find_failure(text: str) -> HeadraceError:
-    """The error behind a query's exception text.
+    """Return the error in a query's exception text.
 
-    One of ours as it was raised, else ("spark.process_lost") for a process that died (retriable),
-    ("spark.other_run") where Spark's log shows a second query on the same checkpoint, else
-    ("spark.query_failed") with the last line that says something.
+    It is one of ours as it was raised, else ("spark.process_lost") for a process that died
+    (retriable), ("spark.other_run") if Spark's log shows a second query on the same checkpoint,
+    else ("spark.query_failed") with the last line that has a message.
     """
     printed = HeadraceError.find_in(text)
     if printed is not None:
@@ -64,7 +65,7 @@ def find_failure(text: str) -> HeadraceError:
 
 
 def _process_lost(text: str) -> HeadraceError:
-    """The error of a process that died, or did not start, with the words that Spark has for it."""
+    """Return the error of a process that died, or did not start, with Spark's message."""
     reason = _reason(text)
     look = (
         "Spark waits 10 seconds for a Python process to connect: make the session with "
@@ -83,8 +84,8 @@ def _process_lost(text: str) -> HeadraceError:
 
 
 def _reason(text: str) -> str:
-    """What Spark says of the process, without Java's classes; else the deepest cause that names
-    what happened."""
+    """Return Spark's message about the process, without Java's classes; else the deepest cause that
+    has a message."""
     named = [line.strip() for line in text.splitlines() if _LOST_PROCESS.search(line)]
     of_worker = [line for line in named if "Python worker" in line]
     last = (of_worker or named)[-1].removeprefix("Caused by: ")
@@ -93,7 +94,7 @@ def _reason(text: str) -> str:
 
 
 def essence(text: str) -> str:
-    """The line of a trace that says most: the last Python error, else the first line."""
+    """Return the most informative line of a trace: the last Python error, else the first line."""
     errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
     line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
     return line.strip()[:_MOST]

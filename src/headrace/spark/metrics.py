@@ -1,4 +1,4 @@
-"""A running query's metrics, as its source reported them with Spark's last progress."""
+"""Metrics of a running query, as its source reported them with Spark's last progress."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a connector measured. `snapshot` and `streaming` have the names of Debezium's JMX
-    metrics; `incremental` is an incremental snapshot's progress, its chunk by Debezium's names
-    (None: there was none); `database` is what the database says of its log and of this reader
+    """Metrics of a connector. `snapshot` and `streaming` have the names of Debezium's JMX metrics;
+    `incremental` is an incremental snapshot's progress, with Debezium's names for its chunk (None:
+    no incremental snapshot yet); `database` has the database's state of its log and of this reader
     (None: not read yet; the connector's guide lists the members); `oldest_unacknowledged_ms` is the
     age of the oldest change that the database must still keep. `tables` are the figures of replicas
-    by their names, where the query's sink runs in this process. `source` has the labels `plugin`
-    and `server` of Debezium's metrics."""
+    by their names, if the query's sink runs in this process. `source` has the labels `plugin` and
+    `server` of Debezium's metrics."""
 
     snapshot: Mapping[str, Any]
     streaming: Mapping[str, Any]
@@ -35,13 +35,13 @@ class Metrics:
 
     @property
     def slot(self) -> Mapping[str, Any] | None:
-        """`database`, by the name that PostgreSQL's guide has for it."""
+        """The member `database`, by its name in PostgreSQL's guide."""
         return self.database
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:
-    """The metrics of the first headrace source of `query`, as of its last progress (after every
-    micro-batch, and every ten seconds without one); None before there is any."""
+    """Return the metrics of the first headrace source of `query`, as of its last progress (after
+    every micro-batch, and every ten seconds without one); None before the first."""
     progress = query.lastProgress
     if progress is None:
         return None
@@ -54,8 +54,8 @@ def metrics(query: StreamingQuery) -> Metrics | None:
 
 
 def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:
-    """The metrics of the first headrace source in Spark's progress (its JSON); None without a
-    headrace source."""
+    """Return the metrics of the first headrace source in Spark's progress (its JSON); None without
+    a headrace source."""
     return next(_reported(progress), None)
 
 

@@ -1,4 +1,4 @@
-"""Spark's progress of a query (its JSON): the offsets of its sources, and what these say."""
+"""Spark's progress of a query (its JSON): the offsets of its sources, and their state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 def source_offset(value: object) -> object:
-    """An offset as progress has it: an object, or its JSON text. A text that is not JSON stays."""
+    """Return an offset from progress: an object, or its JSON text. A text that is not JSON is
+    returned unchanged."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -18,14 +19,14 @@ def source_offset(value: object) -> object:
 
 
 def reads_rows(progress: Mapping[str, Any]) -> bool:
-    """Whether a micro-batch ended within a snapshot."""
+    """Return whether a micro-batch ended within a snapshot."""
     ends = (source_offset(source.get("endOffset")) for source in progress.get("sources") or ())
     snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
     return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
 
 
 def heartbeats(progress: Mapping[str, Any]) -> int:
-    """How many heartbeats are among the rows of a micro-batch."""
+    """Return how many heartbeats are among the rows of a micro-batch."""
     count = 0
     for source in progress.get("sources") or ():
         start = source_offset(source.get("startOffset"))

@@ -1,4 +1,4 @@
-"""Schemas that are registered in the source process, so that tasks need not ask the registry."""
+"""Schemas registered in the source process, so that tasks need not call the registry."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ log = logging.getLogger(__name__)
 
 
 class Registration:
-    """Registers what is known of slices before they are read: once per relation version and
-    process. Only their values show the rest, which their tasks look up."""
+    """Registers the known schemas of slices before they are read: once per relation version and
+    process. Schemas that depend on values are looked up by the tasks."""
 
     def __init__(self, config: ConnectorConfig, ids: SchemaIds) -> None:
-        """`ids` are those of the process. Raises HeadraceError for wrong options of converters."""
+        """`ids` are those of the process. Raises HeadraceError for invalid options of
+        converters."""
         self._ids = ids
         self._converters = converters_of(config, ids) if asks_registry(config) else None
         self._chain = chain(config)[0]
@@ -32,10 +33,10 @@ class Registration:
         )
 
     def ids_of(self, part: Slice) -> dict[SchemaKey, int]:
-        """The ids that a slice takes along.
+        """Return the ids that a slice carries.
 
-        Raises HeadraceError `registry.unreachable`. What else is wrong with a schema is left to the
-        task that has a record of it.
+        Raises HeadraceError `registry.unreachable`. Other errors of a schema are left to the task
+        that has a record of it.
         """
         ids: dict[SchemaKey, int] = {}
         if self._converters is None:

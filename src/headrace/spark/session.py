@@ -1,4 +1,4 @@
-"""Spark sessions as headrace wants them: the settings that matter, and why."""
+"""Spark sessions for headrace: the necessary settings, and their reasons."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ _GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 
 def defaults() -> dict[str, str]:
-    """Settings for any session that runs headrace.
+    """Return the settings for any session that runs headrace.
 
     Unix sockets to Python workers save 40 ms per micro-batch (the TCP socket waits for delayed
     acknowledgements), the file-system checkpoint manager 45 ms; the worker daemon imports the
-    compiled kernels once instead of in every worker. A session without them works, slower. A kill
-    during the first write of an offset leaves a temporary file behind, which Spark would take for
-    another query's checkpoint and never start again. Hadoop's file system with checksums starts
-    two processes (`chmod`) for every file that it writes, which are eight, and 10 to 20 ms, in a
+    compiled kernels once instead of in every worker. A session without them works, but slower. A
+    kill during the first write of an offset leaves a temporary file, which Spark would take for
+    another query's checkpoint and never start again. Hadoop's file system with checksums starts two
+    processes (`chmod`) for every file that it writes, which are eight, and 10 to 20 ms, in a
     micro-batch with a checkpoint on the local disk; the raw one writes the same files, without
-    `.crc` files beside them.
+    `.crc` files.
 
-    Spark's workers start the `python3` of PATH, which has no headrace where a script runs in a
-    virtual environment that is not activated. Unless `PYSPARK_PYTHON` is set or `spark-submit`
-    started this process, it is set to this process's Python; a session made before has the other.
+    Spark's workers start the `python3` of PATH, which has no headrace if a script runs in a virtual
+    environment that is not activated. Unless `PYSPARK_PYTHON` is set or `spark-submit` started this
+    process, it is set to this process's Python; a session that was made earlier has the other
+    Python.
 
-    Spark waits 10 seconds for the process of a source, which on a busy machine are over before
-    PySpark is imported there; `PYTHONPATH` gets a folder (headrace.spark.starting) that lets it
-    connect first, and import after that, few processes at a time.
+    Spark waits 10 seconds for the process of a source, which on a busy machine pass before PySpark
+    is imported there; `PYTHONPATH` gets a folder (headrace.spark.starting) that lets it connect
+    first, and import after that, few processes at a time.
     """
     from headrace.spark.versions.installed import checkpoint_files, session_settings
 
@@ -68,7 +69,7 @@ def defaults() -> dict[str, str]:
 
 
 def _local() -> dict[str, str]:
-    """More settings for sessions of the command line, which run on one host."""
+    """Return further settings for sessions of the command line, which run on one host."""
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -77,7 +78,7 @@ def _local() -> dict[str, str]:
         "spark.driver.memory": "512m",
         _JAVA_OPTIONS: (
             "-XX:+UseSerialGC -Xss2m -XX:MaxMetaspaceSize=256m "
-            # Compiling what is not really hot costs more CPU than it ever gives back.
+            # Compiling methods that are rarely called costs more CPU than it saves.
             "-XX:Tier4InvocationThreshold=300000 -XX:Tier4MinInvocationThreshold=60000 "
             "-XX:Tier4CompileThreshold=600000 -XX:Tier4BackEdgeThreshold=4000000 "
             f"-XX:ReservedCodeCacheSize=96m -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
@@ -98,11 +99,11 @@ def build_session(
     jvm: DriverJvm | None = None,
     go_on: Callable[[], None] = lambda: None,
 ) -> SparkSession:
-    """A session for the command line: `local[N,4]` (N cores, a task is tried four times).
+    """Return a session for the command line: `local[N,4]` (N cores, a task is tried four times).
 
-    `settings` win over those of this module; the options of Java among them come after ours.
-    `jvm` starts the JVM (None: PySpark does, and the JVM ends with this process); `go_on` is called
-    between the steps and may raise.
+    `settings` have precedence over those of this module; options of Java are placed after ours.
+    `jvm` starts the JVM (None: PySpark starts it, and the JVM ends with this process); `go_on` is
+    called between the steps and may raise.
 
     Raises HeadraceError("spark.no_java"), ("spark.not_started").
     """
@@ -114,7 +115,7 @@ def build_session(
     java_home = find_java()
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Workers start `python3` from PATH otherwise, which need not have headrace.
+    # Otherwise workers start the `python3` of PATH, which need not have headrace.
     os.environ.setdefault(_PYTHON, sys.executable)
     prepare(os.environ)
     chosen = master or (settings or {}).get("spark.master") or f"local[{os.cpu_count() or 1},4]"
@@ -143,10 +144,10 @@ def build_session(
         conf = SparkConf(_jvm=gateway.jvm)
         for setting, value in merged.items():
             conf.set(setting, value)
-        # In the main thread PySpark would take SIGINT from the command line.
+        # In the main thread PySpark would take SIGINT away from the command line.
         with ThreadPoolExecutor(1) as starter:
             context: Any = starter.submit(SparkContext, conf=conf, gateway=gateway).result()
-        # The command reports the end of a JVM that was killed, without a trace.
+        # The command reports a killed JVM itself, without a trace.
         context._accumulatorServer.handle_error = lambda *_: None
     go_on()
     return builder.getOrCreate()
@@ -154,7 +155,7 @@ def build_session(
 
 def warm_up(spark: SparkSession) -> None:
     """Start the workers' daemon, which loads the kernels, while the query is being planned; in the
-    background, and whatever becomes of it."""
+    background, ignoring errors."""
 
     def run() -> None:
         with contextlib.suppress(Exception):

@@ -1,8 +1,8 @@
-"""Sources that write to a sink where the events are read.
+"""Sources that write to a sink while they read events.
 
-A row that goes from a source's task to a sink's task crosses the JVM, which costs more than making
-the event. So a sink of headrace has a source of its own, whose tasks write, and give Spark
-descriptions of what they wrote.
+A row on its way from a source's task to a sink's task crosses the JVM, which costs more than making
+the event. So a sink of headrace has a source of its own, whose tasks write, and return descriptions
+of the written parts to Spark.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 class SinkSource(HeadraceDataSource):
     """A source of a sink. Its options are those of `headrace`, among them properties that the sink
-    sets, and some of `headrace.spark.query.told.SINK_OPTIONS`; a row is what a task wrote of a
-    slice."""
+    sets, and some of `headrace.spark.query.told.SINK_OPTIONS`; a row describes what a task wrote of
+    a slice."""
 
     columns: str
-    """Of its rows."""
+    """The columns of its rows, as DDL."""
 
     def schema(self) -> str:
         return self.columns
@@ -48,15 +48,15 @@ class SinkSource(HeadraceDataSource):
 
     @abstractmethod
     def sink_reader(self, config: ConnectorConfig) -> SinkReader:
-        """The reader of a parsed configuration. Raises HeadraceError."""
+        """Return the reader for a parsed configuration. Raises HeadraceError."""
 
 
 class SinkReader(HeadraceReader):
-    """Keeps Spark's log on the disk before anything is acknowledged, unless not `sync`: what a sink
-    holds is not read again, so the log must not forget it."""
+    """Syncs Spark's log to the disk before anything is acknowledged, if `sync`: events that a sink
+    has are not read again, so the log must not lose them."""
 
     sink: str
-    """The name of its definition."""
+    """The name of the sink's definition."""
 
     def __init__(self, config: ConnectorConfig, checkpoint: Path, *, sync: bool) -> None:
         super().__init__(config)
@@ -83,7 +83,8 @@ class SinkReader(HeadraceReader):
             self._forced = done
 
     def is_small(self, slices: Sequence[Slice]) -> bool:
-        """Whether the source process writes a range by itself (headrace.range.direct.max.bytes)."""
+        """Return whether the source process writes a range by itself
+        (headrace.range.direct.max.bytes)."""
         sizes = [part.log_bytes for part in slices]
         known_sizes = [size for size in sizes if size is not None]
         limit = self.config.headrace_range_direct_max_bytes
@@ -92,7 +93,8 @@ class SinkReader(HeadraceReader):
 
 @cache
 def _load_compiled() -> None:
-    """Once, while the connector connects and waits for its place in the log."""
+    """Load compiled kernels once, while the connector connects and waits for its place in the
+    log."""
 
     def run() -> None:
         import headrace.spark.task  # noqa: F401

@@ -1,4 +1,4 @@
-"""Slices on their way to tasks, and how large Spark lets them be."""
+"""Slices as Spark's partitions, and the limit of their size in Spark."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from headrace.kafka.schema_ids import SchemaKey
 _LIMIT = "spark.rpc.message.maxSize"
 _DEFAULT_MIB = 128
 _REST_OF_A_TASK = 200 << 10
-"""Bytes that a task's description has beside its slice, and some."""
+"""Bytes reserved for the rest of a task's description, besides its slice."""
 _BYTES_OF_AN_ID = 32
 """Bytes of a schema's id and its key, pickled."""
 
 
 class SlicePartition(InputPartition):
-    """A slice, pickled, and the ids of its schemas that are known."""
+    """A slice, pickled, and the known ids of its schemas."""
 
     def __init__(self, part: Slice, schema_ids: Mapping[SchemaKey, int]) -> None:
         self.packed = pickle.dumps(part)
         self.schema_ids = dict(schema_ids)
 
     def unpack(self) -> Slice:
-        """The slice; this process has the ids of its schemas from then on."""
+        """Return the slice; add the ids of its schemas to those of this process."""
         from headrace.spark.task import schema_ids
 
         schema_ids.learn(self.schema_ids)
@@ -43,8 +43,8 @@ def partitions_of(
     message_mib: int | None,
     ids_of: Callable[[Slice], Mapping[SchemaKey, int]] = lambda _part: {},
 ) -> list[SlicePartition]:
-    """The slices as partitions; a message to an executor has at most `message_mib` MiB (None:
-    tasks get no messages). `ids_of` gives the ids of schemas that a slice takes along.
+    """Return the slices as partitions; a message to an executor has at most `message_mib` MiB
+    (None: tasks get no messages). `ids_of` returns the ids of schemas that a slice carries.
 
     Raises HeadraceError("spark.slice_too_large"): Spark drops such a task, or runs out of memory.
     """
@@ -67,7 +67,7 @@ def partitions_of(
 
 
 def driver_command() -> list[bytes]:
-    """The command line of the JVM above this process; empty where it is not to be known."""
+    """Return the command line of this process's parent, the JVM; empty if it cannot be read."""
     try:
         return Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -75,7 +75,7 @@ def driver_command() -> list[bytes]:
 
 
 def is_local(command: Sequence[bytes]) -> bool:
-    """Whether tasks certainly run on this host, inside of the driver's JVM."""
+    """Return whether tasks certainly run on this host, inside the driver's JVM."""
     for here, following in itertools.pairwise([*command, b""]):
         if here.startswith(b"spark.master="):
             return here == b"spark.master=local" or here.startswith(b"spark.master=local[")
@@ -85,7 +85,8 @@ def is_local(command: Sequence[bytes]) -> bool:
 
 
 def message_limit(command: Sequence[bytes], environment: Mapping[str, str]) -> int | None:
-    """MiB of a message to an executor; None: the driver runs the tasks itself."""
+    """Return the limit of a message to an executor in MiB; None: the driver runs the tasks
+    itself."""
     if is_local(command):
         return None
     for argument in command:

@@ -1,4 +1,4 @@
-"""The `headrace` data source: translates Spark's calls, keeps no data."""
+"""The `headrace` data source: translates Spark's calls, and keeps no data."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def columns(config: ConnectorConfig) -> str | StructType:
-    """The columns of a stream: its converters make keys and values texts, bytes, VARIANT, or
-    structs. Asks the database with the converter `row`. Raises HeadraceError."""
+    """Return the columns of a stream: its converters make keys and values texts, bytes, VARIANT, or
+    structs. Queries the database if the converter is `row`. Raises HeadraceError."""
     if "struct" in (config.column_type("key"), config.column_type("value")):
         from headrace.spark.tables.source_schema import stream_columns
 
@@ -42,9 +42,9 @@ def columns(config: ConnectorConfig) -> str | StructType:
 class HeadraceDataSource(DataSource):
     """`spark.readStream.format("headrace").options(**headrace.options({...})).load()`.
 
-    The columns are the same for every connector and table, keys and values texts, bytes, VARIANT
-    or structs as the converters make them; see README. Raises HeadraceError when the options are
-    wrong, before anything is opened.
+    The columns are the same for every connector and table; keys and values are texts, bytes,
+    VARIANT or structs, depending on the converters; see README. Raises HeadraceError for invalid
+    options, before anything is opened.
     """
 
     @classmethod
@@ -66,8 +66,8 @@ class HeadraceDataSource(DataSource):
             return columns(self._config())
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        """Refused: there is no table to read, only a log to follow. What is read are situations
-        (headrace.spark.query.situations)."""
+        """Refuse a batch read: a log has no table to read. It is only supported for states of
+        sources (headrace.spark.query.situations)."""
         with one_sentence():
             if SITUATIONS in self.options:
                 from headrace.spark.query.situations import SituationsReader
@@ -87,8 +87,8 @@ class HeadraceDataSource(DataSource):
         return self._reader(lambda: HeadraceReader(self._config(), schema))
 
     def _reader(self, make: Callable[[], HeadraceReader]) -> HeadraceReader:
-        """What `make` gives. PySpark answers an error here with one of its own, so a reader comes
-        that raises it when Spark asks it for something."""
+        """Return the reader that `make` returns. PySpark replaces an error here by one of its own,
+        so the error is raised by a reader when Spark calls it."""
         try:
             reader = make()
             reader.configured(self.options)
@@ -98,15 +98,15 @@ class HeadraceDataSource(DataSource):
 
 
 class HeadraceReader(StreamReader):
-    """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
-    the source process (headrace.spark.source_process), opened on first use."""
+    """Spark's reader. It is pickled to tasks, so connections and threads are in the session of the
+    source process (headrace.spark.source_process), opened on first use."""
 
     def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
-        """`schema` is that of the stream's columns, where a converter needs it."""
+        """`schema` is that of the stream's columns, if a converter needs it."""
         self.config, self.schema = config, schema
 
     def initialOffset(self) -> dict[str, Any]:
-        """A constant: Spark asks for it in every process and does not store it."""
+        """Return a constant: Spark asks for it in every process and does not store it."""
         return {"v": 1, "server": self.config.topic_prefix}
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
@@ -119,7 +119,7 @@ class HeadraceReader(StreamReader):
             yield from self.batches(partition)
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What `read` yields for a partition."""
+        """Yield the batches of `read` for a partition."""
         from headrace.spark.task import read_slice
 
         columns = self._arrow_schema()
@@ -127,13 +127,14 @@ class HeadraceReader(StreamReader):
         return (batch for part in parts for batch in read_slice(part, self.config, columns))
 
     def slices(self, partition: InputPartition) -> Iterator[Slice]:
-        """The slices of a partition. Runs in a task."""
+        """Return the slices of a partition. Runs in a task."""
         if isinstance(partition, SlicePartition):
             return iter([partition.unpack()])
         return slices_of(partition)
 
     def _arrow_schema(self) -> pa.Schema | None:
-        """The columns as Arrow has them, for converters that make columns of Spark's types."""
+        """Return the columns in Arrow's types, for converters that make columns of Spark's
+        types."""
         if self.schema is None or not any(map(self.config.makes_columns, ("key", "value"))):
             return None
         from headrace.spark.versions.types import arrow_schema
@@ -146,11 +147,11 @@ class HeadraceReader(StreamReader):
         stop()
 
     def sink_kernels(self) -> Kernels:
-        """The kernels of the sink that it writes to where the events are read."""
+        """Return the kernels of the sink that the reader writes to while it reads events."""
         return {}
 
     def session(self) -> SourceSession:
-        """The session of this process."""
+        """Return the session of this process."""
         with first_turn():
             from headrace.spark.source_process import session
 
@@ -158,7 +159,7 @@ class HeadraceReader(StreamReader):
 
 
 class Refused(HeadraceReader):
-    """The reader of options that are wrong: whatever Spark asks first raises `error`."""
+    """The reader for invalid options: Spark's first call raises `error`."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -180,4 +181,4 @@ class Refused(HeadraceReader):
         raise self._error
 
     def stop(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: nothing was opened."""

@@ -35,14 +35,15 @@ from headrace.spark.starting.turns import first_parent
 from headrace.spark.task import schema_ids
 
 LONG_POLL = timedelta(milliseconds=900)
-"""How long one latestOffset waits for data; it returns at once when there is some."""
+"""The longest time that one latestOffset waits for data; it returns at once when data is
+available."""
 DRIVER_WATCH_SECONDS = 0.25
 
 _session: SourceSession | None = None
 
 
 class SourceSession:
-    """Spark's calls, in the order in which they come, on one connector."""
+    """Spark's calls on one connector, in the order in which they come."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         self._connector: Connector = open_connector(
@@ -60,42 +61,42 @@ class SourceSession:
         self._labels = metrics_labels(config)
 
     def withhold_start(self) -> None:
-        """The start of the stream is not acknowledged, until something is that follows it."""
+        """Keep the stream from acknowledging its start; only later positions are acknowledged."""
         from headrace.streaming.streaming import withhold_starts
 
         withhold_starts()
 
     def let_tell(self) -> None:
-        """Give the reader of the log the time to tell the database what was acknowledged last:
-        this process is about to be ended."""
+        """Give the reader of the log time to send the last acknowledgement to the database: this
+        process is about to be ended."""
         time.sleep(LONG_POLL.total_seconds())
 
     def bounded(self) -> None:
-        """Trigger availableNow."""
+        """End at the present end of the log, for the trigger availableNow."""
         self._connector.bounded()
 
     def latest_offset(self, start: OffsetObject) -> OffsetObject:
-        """`start` is in Spark's commit log when Spark asks for what follows it, so it can be
-        acknowledged here already (Invariant 1)."""
+        """Return the end of the next range. `start` is in Spark's commit log when Spark asks for
+        its successor, so it is acknowledged here (Invariant 1)."""
         self._connector.acknowledge(start)
         return self.poll(start)
 
     def poll(self, start: OffsetObject) -> OffsetObject:
-        """As `latest_offset`, and nothing is acknowledged."""
+        """Return the end of the next range, without an acknowledgement."""
         return self._connector.poll(start, LONG_POLL)
 
     def report(self) -> OffsetObject:
-        """The head of the log as last heard, and the metrics: Spark's progress carries both."""
+        """Return the last reported head of the log, and the metrics, for Spark's progress."""
         metrics = {**self._connector.metrics(), "source": self._labels}
         return {**self._connector.latest(), "metrics": metrics}
 
     def tell(self, *, is_over: bool) -> None:
-        """Tell `report` where Spark does not ask for it, and whether a bounded source has given
-        all."""
+        """Write `report` to the status file if Spark does not ask for it, and whether a bounded
+        source has returned all."""
         self._status.tell(self.report(), is_over=is_over)
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
-        """The slices of a range."""
+        """Return the slices of a range."""
         return self._connector.slices(start, end)
 
     def is_settled(self, offset: OffsetObject) -> bool:
@@ -103,26 +104,26 @@ class SourceSession:
         return self._connector.is_settled(offset)
 
     def partitions(self, slices: Sequence[Slice]) -> Sequence[SlicePartition]:
-        """Slices as Spark sends them to tasks, with the ids of their schemas.
+        """Return slices as Spark sends them to tasks, with the ids of their schemas.
 
-        Raises HeadraceError `registry.unreachable` when one is needed and not to be had.
+        Raises HeadraceError `registry.unreachable` if an id is needed and cannot be looked up.
         """
         return partitions_of(slices, self._message_mib, self._registration.ids_of)
 
     def commit(self, end: OffsetObject) -> None:
-        """The fallback acknowledgement."""
+        """Acknowledge `end`, if latest_offset has not done it yet."""
         self._connector.acknowledge(end)
 
     def close(self) -> None:
-        """Close the connector."""
+        """Close the connector, and remove the files of this process."""
         self._connector.close()
         self._status.remove()
         self._journal.remove()
 
 
 class Orphaned:
-    """Whether the driver is gone: the JVM above this process, or the Python driver above a JVM
-    that a Python driver started."""
+    """Returns whether the driver is gone: the JVM that started this process, or the Python driver
+    that started the JVM."""
 
     def __init__(self) -> None:
         self._parent = first_parent()
@@ -137,8 +138,8 @@ class Orphaned:
 
 
 def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
-    """End this process when its driver is gone. It is Spark's, made for one query; whatever it
-    waits for then would never come. The database frees its place with the process's sockets."""
+    """End this process when its driver is gone. It belongs to Spark and to one query, and would
+    wait forever. The database releases its resources when the process's sockets are closed."""
 
     def watch() -> None:
         while not orphaned():
@@ -151,7 +152,7 @@ def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
 
 
 def _is_inline(config: ConnectorConfig) -> bool:
-    """Slices carry their bytes unless tasks certainly run on this host."""
+    """Return whether slices carry their bytes: they do, unless tasks certainly run on this host."""
     transport = str(config.headrace_slice_transport)
     if transport != "auto":
         return transport == "inline"
@@ -161,14 +162,14 @@ def _is_inline(config: ConnectorConfig) -> bool:
 def session(
     config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
 ) -> SourceSession:
-    """The session of this process, opened on first use. `of_sink` are the kernels of the sink that
-    the query writes to from here and from its tasks; `converts` as in `query_kernels`."""
+    """Return the session of this process, opened on first use. `of_sink` are the kernels of the
+    sink that the query writes to from here and from its tasks; `converts` as in `query_kernels`."""
     global _session
     if _session is None:
         logging.basicConfig(
             level=logging.WARNING, format="%(levelname)s headrace: %(message)s", stream=sys.stderr
         )
-        # What a user asked to be told.
+        # messages that users request
         for name in ("headrace.signals", "headrace.notifications", "headrace.spark.kernels"):
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
@@ -179,7 +180,7 @@ def session(
 
 
 def stop() -> None:
-    """Close the session, if there is one. For the main thread: SIGTERM does not cut it short."""
+    """Close the session, if it is open. For the main thread: SIGTERM does not interrupt it."""
     global _session
     if _session is not None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -189,7 +190,7 @@ def stop() -> None:
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
     # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called. It is
-    # not called here: whatever was interrupted may hold a lock that closing needs. Spark's runner
-    # calls it when this exception has left the interrupted call.
+    # not called here: the interrupted code may hold a lock that closing needs. Spark's runner calls
+    # it after this exception has left the interrupted call.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)

@@ -1,4 +1,4 @@
-"""The folder of a query's checkpoint and state: it has one process, and one sink."""
+"""The folder of a query's checkpoint and state, which belongs to one process and one sink."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headrace.spark.checkpoint import stored_offset
 from headrace.spark.sinks.registry import built_in
 
 FORMAT = 1
-"""Of all that runs and sinks keep in a state folder, in its file `format`; 0.1.0 wrote none. Who
-changes what is kept so that former releases cannot continue from it adds one."""
+"""The format of all files that runs and sinks keep in a state folder, in its file `format`; 0.1.0
+wrote none. A change of these files after which former releases cannot continue must increase it."""
 
 
 def refuse_file(folder: Path) -> None:
-    """A state folder that is a file. Raises HeadraceError("cli.state_not_writable")."""
+    """Check that a state folder is not a file. Raises HeadraceError("cli.state_not_writable")."""
     if folder.is_file():
         raise HeadraceError(
             "cli.state_not_writable",
@@ -29,9 +29,9 @@ def refuse_file(folder: Path) -> None:
 
 @contextmanager
 def exclusive(folder: Path, sink: str) -> Iterator[None]:
-    """One process per state folder, and one sink: another one would miss what this one has had.
-    Raises HeadraceError("cli.state_in_use"), ("cli.other_sink"), ("cli.state_not_writable"), and as
-    `require_known_format`."""
+    """Lock a state folder for one process, and for one sink: another sink would miss the events of
+    this one. Raises HeadraceError("cli.state_in_use"), ("cli.other_sink"),
+    ("cli.state_not_writable"), and as `require_known_format`."""
     with locked(folder):
         require_known_format(folder)
         _require_sink(folder, sink)
@@ -41,7 +41,7 @@ def exclusive(folder: Path, sink: str) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One process per folder, which is made. Raises HeadraceError("cli.state_in_use"),
+    """Create a folder and lock it for one process. Raises HeadraceError("cli.state_in_use"),
     ("cli.state_not_writable")."""
     refuse_file(folder)
     with _usable(folder):
@@ -60,8 +60,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def require_known_format(folder: Path) -> None:
-    """A state folder that a newer release has written to. Raises HeadraceError("cli.newer_state"),
-    ("cli.bad_format") and ("cli.state_not_writable")."""
+    """Check that no newer release has written to a state folder. Raises
+    HeadraceError("cli.newer_state"), ("cli.bad_format") and ("cli.state_not_writable")."""
     file = folder / "format"
     with _usable(folder):
         version = file.read_text(errors="replace").strip() if file.exists() else ""
@@ -95,7 +95,7 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 def _require_sink(folder: Path, sink: str) -> None:
-    """Note which sink the events of a state folder go to."""
+    """Note the sink of a state folder's events. Raises HeadraceError if it had another one."""
     note = folder / "sink"
     with _usable(folder):
         noted = note.read_text() if note.exists() else ""
@@ -118,7 +118,7 @@ def _require_sink(folder: Path, sink: str) -> None:
 
 
 def _note(file: Path, text: str) -> None:
-    """Raises HeadraceError("cli.state_not_writable")."""
+    """Write a file, if its text has changed. Raises HeadraceError("cli.state_not_writable")."""
     with _usable(file.parent):
         if not file.exists() or file.read_text() != text:
             replace_text(file, text)

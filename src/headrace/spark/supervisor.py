@@ -40,7 +40,7 @@ CaughtUp = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 
 
 class Reason(StrEnum):
-    """Why a run ended without an error."""
+    """The reason of a run's end without an error."""
 
     SIGNAL = "signal"
     SECONDS = "seconds"
@@ -51,7 +51,8 @@ class Reason(StrEnum):
 
 @dataclass
 class Summary:
-    """What a run did: input rows of finished micro-batches (replays count again) and restarts."""
+    """The result of a run: input rows of finished micro-batches (replays count again) and
+    restarts."""
 
     reason: Reason = Reason.SIGNAL
     rows: int = 0
@@ -59,20 +60,20 @@ class Summary:
     restarts: int = 0
     seconds: float = 0.0
     waited_for: str = ""
-    """Of a run without rows: what its source was doing when it was stopped."""
+    """The activity of the source when a run without rows was stopped."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop and how to retry.
+    """The limits of a run, and its retries.
 
-    `max_retries` counts failures in a row (-1: no limit), `retry_wait_ms` lies between them:
-    Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
-    source that has caught up and gave no row but heartbeats for so many seconds; `seconds` stops so
-    long after the source has begun to work, see `_Countdown`. `caught_up` tells for the head of a
-    source's log and the end of its last range, both offsets, whether no record need be between them
-    (None: only where they are equal). `is_unread` tells whether nobody reads the output any more,
-    which may show before there is a row to write.
+    `max_retries` counts consecutive failures (-1: no limit), `retry_wait_ms` is the wait between
+    attempts: Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit`
+    stops a source that has caught up and returned no row except heartbeats for so many seconds;
+    `seconds` stops it so long after the source has begun to work, see `_Countdown`. `caught_up`
+    gets the head of a source's log and the end of its last range, both offsets, and returns whether
+    no record is between them (None: only if they are equal). `is_unread` returns whether the output
+    has no reader any more, which may be known before there is a row to write.
     """
 
     max_retries: int = -1
@@ -84,20 +85,20 @@ class Limits:
 
 
 _IDLE_STATES = (State.STREAMING.value, State.ENDED.value, None)
-"""States in which a source without new rows has delivered all; None: it is not known."""
+"""States in which a source without new rows has delivered all; None: unknown."""
 
 
 @dataclass
 class _Watch:
-    """What the query reported, written by Spark's listener thread."""
+    """Reports of the query, written by Spark's listener thread."""
 
     rows: int = 0
     batches: int = 0
     begun: int = 0
-    """How many micro-batches had reported when the query started."""
+    """The number of micro-batches that had reported when the query started."""
     failures: int = 0
     awaited: int = 0
-    """The number of the micro-batch that was running and has not reported yet."""
+    """The number of the running micro-batch, which has not reported yet."""
     last_active: float = field(default_factory=time.monotonic)
     progress: dict[str, Any] | None = None
     said_idle: bool = False
@@ -105,9 +106,9 @@ class _Watch:
 
 class _Countdown:
     """The limit of seconds. It counts from the moment at which the source begins to read rows or
-    the log, or says why it cannot: the start of Spark and of the source does not count. A source
-    that says nothing for `_STARTS_WITHIN_S` is taken for one that has begun, so that every run with
-    a limit ends."""
+    the log, or reports why it cannot: the start of Spark and of the source does not count. A source
+    that reports nothing for `_STARTS_WITHIN_S` counts as begun, so that every run with a limit
+    ends."""
 
     def __init__(self, seconds: float | None) -> None:
         """`seconds` is the limit; None: no limit."""
@@ -116,18 +117,18 @@ class _Countdown:
         self._end = Deadline(_STARTS_WITHIN_S + self._seconds)
 
     def begin(self) -> None:
-        """The seconds count from now on, unless they do already."""
+        """Start to count, unless it has already started."""
         if not self.has_begun:
             self.has_begun = True
             self._end = Deadline(self._seconds)
 
     @property
     def is_over(self) -> bool:
-        """Whether they are over."""
+        """Whether the limit has passed."""
         return self._end.is_over
 
     def remaining(self) -> float:
-        """Seconds until then."""
+        """Return the seconds until the limit."""
         return self._end.remaining()
 
 
@@ -168,7 +169,7 @@ class _Listener:
 
     def onQueryIdle(self, _event: Any) -> None:
         if self._watch.progress is None and not self._watch.said_idle:
-            # Until now the source had not looked whether there is anything.
+            # Before this event the source had not polled for data yet.
             self._watch.last_active = time.monotonic()
         self._watch.said_idle = True
         self._watch.failures = 0
@@ -187,11 +188,11 @@ class Supervisor:
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread, in which `on_idle` is
     called if there was no micro-batch to run; `on_restart` receives the failure and the seconds
-    until the next attempt. `on_signal` replaces `stop` at the first signal: who gives it calls
-    `stop` when it is time. `on_stop` is called before the query is stopped without an error,
-    `on_repeat` for a signal while it stops (None: SIGINT interrupts at once). `rows_of` returns how
-    many rows a micro-batch had, if that is not the number that Spark counted. `is_stopped` returns,
-    once signals come here, whether one came before.
+    until the next attempt. `on_signal` replaces `stop` at the first signal: its owner calls `stop`
+    later. `on_stop` is called before the query is stopped without an error, `on_repeat` for a
+    signal while it stops (None: SIGINT interrupts at once). `rows_of` returns how many rows a
+    micro-batch had, if that is not the number that Spark counted. `is_stopped` returns, once
+    signals are handled here, whether an earlier one came.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class Supervisor:
         self._on_stop, self._on_repeat = on_stop, on_repeat
         self._rows_of = rows_of or _input_rows
         self._is_stopped = is_stopped
-        self._stopping = False  # not an Event: `wait` holds a lock that a signal handler would want
+        self._stopping = False  # no Event: a signal handler would need the lock that `wait` holds
         self._watch = _Watch()
         self._query: StreamingQuery | None = None
 
@@ -227,11 +228,12 @@ class Supervisor:
         self._stopping = True
 
     def run(self) -> Summary:
-        """Blocks until a signal (SIGTERM, SIGINT), a limit, or the end of an availableNow query.
+        """Run the query until a signal (SIGTERM, SIGINT), a limit, or the end of an availableNow
+        query.
 
-        Raises the HeadraceError found in the query's failure when it is not retriable or the
-        retries are used up; ("spark.query_failed") for a failure that nobody named;
-        ("spark.driver_lost") when the JVM is gone.
+        Raises the HeadraceError found in the query's failure if it is not retriable or the retries
+        are used up; ("spark.query_failed") for a failure without such an error;
+        ("spark.driver_lost") if the JVM is gone.
         """
         summary = Summary()
         began = time.monotonic()
@@ -277,7 +279,7 @@ class Supervisor:
         return summary
 
     def _watch_query(self, query: StreamingQuery, end: _Countdown) -> Reason | None:
-        """Returns why to stop; None never: a failed query raises."""
+        """Return the reason to stop; never None: a failed query raises."""
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
         self._watch.progress, self._watch.awaited = None, 0
@@ -299,7 +301,7 @@ class Supervisor:
                 return Reason.IDLE
 
     def _has_begun(self, query: StreamingQuery) -> bool:
-        """Whether the source works, by what it says or by what Spark reports of it."""
+        """Return whether the source works, by its own report or by Spark's."""
         watch = self._watch
         return watch.progress is not None or watch.said_idle or has_begun(query)
 
@@ -308,23 +310,23 @@ class Supervisor:
         if now - watch.last_active < float(self._limits.idle_exit or 0):
             return False
         if is_processing(query):
-            # A micro-batch says at its end what it had; heartbeats alone are not activity.
+            # A micro-batch reports at its end; heartbeats alone are not activity.
             watch.awaited, watch.said_idle = watch.batches + 1, False
             return False
         if watch.batches < watch.awaited and not watch.said_idle:
             return False
-        # A source that connects, or waits for its place in the log, has not said anything yet; and
-        # the first micro-batch may be one that was planned before the start.
+        # A source that connects, or waits for its place in the log, has not reported yet; and the
+        # first micro-batch may have been planned before the start.
         if not watch.said_idle and watch.batches < watch.begun + 2:
             return False
         if not has_caught_up(watch.progress, self._limits.caught_up):
             return False
-        # A source that starts, or reads a snapshot, may have nothing to give for a while.
+        # A source that starts, or reads a snapshot, may have no rows for a while.
         return source_state(query) in _IDLE_STATES
 
     def _stop_query(self, query: StreamingQuery) -> HeadraceError | None:
-        """Stop between micro-batches if one ends soon; in the middle of one is safe too. Returns
-        what had ended the query before."""
+        """Stop between micro-batches if one ends soon; in the middle of one is safe, too. Return
+        the error that had ended the query before."""
         deadline = Deadline(_STOP_WITHIN_S)
         while query.isActive and is_processing(query) and not deadline.is_over:
             deadline.pause(0.005)
@@ -340,7 +342,7 @@ class Supervisor:
         return None if ended is None else find_failure(str(ended))
 
     def _wait_before_retry(self, failure: HeadraceError, end: _Countdown) -> None:
-        """Returns when it is time to start again; raises `failure` when it is not to be."""
+        """Wait until the next attempt; raise `failure` if no further one is allowed."""
         watch, limits = self._watch, self._limits
         watch.failures += 1
         most = limits.max_retries
@@ -348,7 +350,7 @@ class Supervisor:
         if failure.code == "spark.process_lost":
             wait = min(wait, _LOST_PROCESS_WAIT_S)
         elif failure.code == "spark.query_failed":
-            # Most likely it fails the same way again.
+            # It will most likely fail in the same way again.
             most = _UNKNOWN_RETRIES if most < 0 else min(most, _UNKNOWN_RETRIES)
             wait = min(wait, _LOST_PROCESS_WAIT_S)
         elif not failure.retriable:
@@ -365,7 +367,8 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT ask for a clean stop; a SIGINT while stopping interrupts at once."""
+        """Handle SIGTERM and SIGINT inside the block: they ask for a clean stop; a SIGINT while
+        stopping interrupts at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -415,8 +418,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def _of_its_own(failure: HeadraceError | None, reason: Reason) -> HeadraceError | None:
-    """What ended a query that was to be stopped for `reason`: a run that had caught up had not,
-    and no other end hides an error that comes again. The next start replays the micro-batch."""
+    """Return the error of a query that was to be stopped for `reason`: an idle run had not caught
+    up if it failed, and errors that would recur are always returned. The next start replays the
+    micro-batch."""
     if failure is None or reason is Reason.IDLE:
         return failure
     is_ours = failure.code not in ("spark.query_failed", "spark.process_lost")
@@ -428,10 +432,10 @@ def _input_rows(progress: Mapping[str, Any]) -> int:
 
 
 def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None = None) -> bool:
-    """Whether the source was at the head of its log, by Spark's progress; `caught_up` as Limits
-    have it.
+    """Return whether the source was at the head of its log, by Spark's progress; `caught_up` as in
+    Limits.
 
-    None (nothing was ever reported: the source only said that there is nothing new) is True.
+    True for None (no progress yet: the source only reported that it has no new data).
     """
     if progress is None:
         return True

@@ -1,4 +1,4 @@
-"""A task reads a slice, converts it, and yields Arrow batches."""
+"""Reads a slice in a task, converts it, and yields Arrow batches."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from headrace.transforms.reading import chain_of
 
 _ROLES = ("key", "value", "header")
 _LEFT_OUT = ("text_too_large", "value_not_representable", "value_not_understood")
-"""Errors of which event.processing.failure.handling.mode leaves records out. The second part of
-their codes; the first is the folder that raises them, such as a connector's."""
+"""Errors whose records event.processing.failure.handling.mode leaves out. The second part of their
+codes; the first is the folder that raises them, such as a connector's."""
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
 _compiled: list[Chain] = []
-"""The chains of which all kernels are compiled."""
+"""The chains whose kernels are all compiled."""
 schema_ids = SchemaIds()
-"""Ids of schemas in registries: what slices brought along, and what this process asked for."""
+"""Ids of schemas in registries: those from slices, and those that this process requested."""
 
 
 def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
-    """The converter of this process: it keeps compiled programs and output buffers. `columns` are
-    those of the stream, where it makes some of them by their types."""
+    """Return the converter of this process: it keeps compiled programs and output buffers.
+    `columns` are those of the stream, if it makes some of them by their types."""
     identity = (
         *(config.converter(role) for role in _ROLES),
         *(json_options(config, role) for role in _ROLES),
@@ -45,7 +45,7 @@ def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> Slic
     )
     if identity not in _converters:
         if not _converters:
-            # PySpark collects garbage after every task; what is loaded now need not be walked.
+            # PySpark collects garbage after every task; loaded objects need not be scanned.
             gc.collect()
             gc.freeze()
         compile_beforehand(query_kernels(config))
@@ -54,8 +54,8 @@ def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> Slic
 
 
 def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
-    """The transforms of this process, and what becomes of records that they cannot take: they keep
-    the shapes that they made."""
+    """Return the transforms of this process, and the policy for records that fail in them: they
+    keep the shapes that they made."""
     policy = FailurePolicy.of(config)
     properties = (
         policy,
@@ -73,15 +73,15 @@ def chain(config: ConnectorConfig) -> tuple[Chain, FailurePolicy]:
 def read_slice(
     part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The slice's batches, in total order; `columns` as in `converter`."""
+    """Return the slice's batches, in total order; `columns` as in `converter`."""
     return (batch for batch, _ in read_slice_with_times(part, config, columns))
 
 
 def read_slice_with_times(
     part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-    """The slice's batches as `read_slice`, each with the commit times of its records in the source:
-    int64, microseconds since 1970-01-01 UTC, `rows.NULL` where it is not known."""
+    """Yield the slice's batches as `read_slice`, each with the commit times of its records in the
+    source: int64, microseconds since 1970-01-01 UTC, `rows.NULL` if unknown."""
     batches = converter(config, columns).batches
     transforms, failures = chain(config)
     for read in part.read():
@@ -93,8 +93,8 @@ def read_slice_with_times(
 
 
 def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]]:
-    """The slice's Records after its transforms, in pieces that follow one another in total order.
-    A record that a transform cannot take ends it, whatever `errors.tolerance` says."""
+    """Yield the slice's Records after its transforms, in pieces that follow one another in total
+    order. A record that fails in a transform is an error, whatever `errors.tolerance` says."""
     transforms, _ = chain(config)
     if transforms not in _compiled:
         compile_beforehand(query_kernels(config, converts=False))
@@ -106,7 +106,8 @@ def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]
 def _failed(
     records: Sequence[Records], failures: FailurePolicy, config: ConnectorConfig
 ) -> Failed | None:
-    """Receives records that have no rendering; None: the first such record ends the query."""
+    """Return a function that receives records without a rendering; None: the first such record ends
+    the query."""
     if failures.tolerates:
         names = {role: config.converter(role).value for role in _ROLES}
         return failures.unrendered(records, names)

@@ -41,7 +41,7 @@ _OPTIONAL: Mapping[str, tuple[types.DataType, ...]] = {
     "partition": (types.IntegerType(),),
     "timestamp": (types.TimestampType(), types.TimestampNTZType(), types.LongType()),
 }
-"""Columns that records may have, and their types."""
+"""Optional columns of records, and their types."""
 _TEXTS = (types.StringType(), types.BinaryType())
 
 
@@ -54,14 +54,15 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
     task = partial(_run, dict(given), arrow_schema(schema, zone))
     if not hasattr(df, "_jdf"):
-        # Of Spark Connect, which needs pandas anyway; its tasks run on the server's machines.
+        # A DataFrame of Spark Connect, which needs pandas anyway; its tasks run on the server's
+        # machines.
         return df.mapInArrow(task, schema)
     compile_if_local(df.sparkSession, frame_kernels(settings.output))
     return _map_in_arrow(df, task, schema)
 
 
 def _checked(given: Properties) -> FrameSettings:
-    """What the properties say. Raises HeadraceError that names all that is wrong with them."""
+    """Return the settings of the properties. Raises HeadraceError that names all problems."""
     settings, problems = examine_frame(given)
     examined = examine_chain(settings.output)
     problems = [*given.problems, *problems, *examined.problems]
@@ -69,7 +70,7 @@ def _checked(given: Properties) -> FrameSettings:
         raise error_of(problems)
     for warning in examined.warnings:
         log.warning("%s. %s", warning.message, warning.remedy)
-    # What only making them shows: stores that cannot be read, options of CloudEvents.
+    # Creating them detects further problems: stores that cannot be read, options of CloudEvents.
     record_reader(settings.input, dict(settings.prefixes))
     converters_of(settings.output)
     return settings
@@ -103,7 +104,7 @@ def _are_headers(kind: types.DataType) -> bool:
 
 
 def _output_schema(df: DataFrame, settings: FrameSettings) -> types.StructType:
-    """The columns of records, followed by the other columns of `df`."""
+    """Return the columns of records, followed by the other columns of `df`."""
     fields = {field.name: field for field in df.schema.fields}
 
     def of_role(role: str) -> types.DataType:
@@ -128,15 +129,15 @@ def _output_schema(df: DataFrame, settings: FrameSettings) -> types.StructType:
 def _run(
     properties: Mapping[str, str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    # Kernels are loaded in tasks, not where the query is put together.
+    # Kernels are loaded in tasks, not where the query is built.
     from headrace.spark.frames.task import run_frame
 
     return run_frame(properties, schema, batches)
 
 
 def _map_in_arrow(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
-    """`df.mapInArrow(task, schema)`, which asks for pandas and does not use it. Raises
-    HeadraceError("frames.spark_version") where this PySpark has not what it does inside."""
+    """Return `df.mapInArrow(task, schema)`, which requires pandas and does not use it. Raises
+    HeadraceError("frames.spark_version") if this PySpark lacks the functions that it calls."""
     try:
         return _map_without_pandas(df, task, schema)
     except (AttributeError, ImportError, TypeError, Py4JError) as error:

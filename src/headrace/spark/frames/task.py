@@ -1,4 +1,4 @@
-"""A task reads records from batches of a DataFrame, transforms them, and writes them."""
+"""Task of a DataFrame: reads records from batches, transforms them, and writes them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SEQUENCES = Sequences(0)
 
 @dataclass(frozen=True)
 class _Failed:
-    """A row that no record was made of, and why."""
+    """A row that could not become a record, and the error."""
 
     row: int
     topic: str
@@ -47,7 +47,7 @@ class _Failed:
 
 
 class FrameTask:
-    """The transforms of a DataFrame in one process: it keeps shapes and programs."""
+    """The transforms of a DataFrame in one process, with their shapes and programs."""
 
     def __init__(self, settings: FrameSettings) -> None:
         config = settings.output
@@ -60,7 +60,7 @@ class FrameTask:
         self._policy = FailurePolicy.named(config, config.name)
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """What becomes of a batch, as batches of `schema`, its dead letters after.
+        """Yield the transformed batch, as batches of `schema`, followed by its dead letters.
 
         Raises HeadraceError for a record that is not tolerated.
         """
@@ -111,7 +111,7 @@ class FrameTask:
     def _letters(
         self, failures: list[_Failed], batch: pa.RecordBatch, schema: pa.Schema
     ) -> pa.RecordBatch:
-        """Rows as they were, with the dead letters' topic, and why in headers."""
+        """Return the unchanged rows, with the dead letters' topic, and the errors in headers."""
         rows = batch.take(pa.array([failed.row for failed in failures]))
         columns = dict(zip(rows.schema.names, rows.columns, strict=True))
         columns["topic"] = pa.array([self._policy.dead_letters] * len(failures), pa.string())
@@ -157,7 +157,7 @@ def _topic_of(batch: pa.RecordBatch, row: int) -> str:
 
 
 def _timestamps(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Numbers as timestamps; null where there is no room."""
+    """Return numbers as timestamps; null beyond the range."""
     most = np.iinfo(np.int64).max // 1000
     has_room = pc.and_(pc.less_equal(milliseconds, most), pc.greater_equal(milliseconds, -most))
     sound = pc.if_else(has_room, milliseconds, pa.scalar(None, milliseconds.type))
@@ -169,7 +169,7 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _times(made: list[Records], batch: pa.RecordBatch) -> pa.Array | None:
-    """The records' own times by row, in milliseconds; None: as they were."""
+    """Return the records' own times by row, in milliseconds; None: unchanged times."""
     if not any(records.shape.timestamp is not None for records in made):
         return None
     times = np.zeros(batch.num_rows, np.int64)
@@ -189,7 +189,7 @@ def _output(
     batch: pa.RecordBatch,
     schema: pa.Schema,
 ) -> pa.RecordBatch:
-    """A batch of records with the columns of the output."""
+    """Return a batch of records with the columns of the output."""
     index = pa.array(rows)
     columns = []
     for each in schema:
@@ -206,13 +206,13 @@ def _output(
 
 
 _tasks: dict[tuple[tuple[str, str], ...], FrameTask] = {}
-"""Of this process, by their properties."""
+"""The tasks of this process, by their properties."""
 
 
 def run_frame(
     properties: Mapping[str, str], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What the transforms that `properties` name make of batches, as batches of `schema`."""
+    """Yield the batches transformed by the transforms of `properties`, as batches of `schema`."""
     identity = tuple(sorted(properties.items()))
     task = _tasks.get(identity)
     if task is None:

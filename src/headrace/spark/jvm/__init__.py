@@ -1,1 +1,1 @@
-"""The JVM that Spark runs in: which Java, how it starts, where its processes meet."""
+"""The JVM that Spark runs in: the choice of Java, its start, and the sockets of its processes."""

@@ -1,8 +1,8 @@
 """Class data sharing: Spark's classes, parsed once, mapped by every later start.
 
-The first session writes the archive when its JVM ends; sessions from then on start in two thirds of
-the time. The JVM checks an archive against itself and the class path, and goes on without one that
-does not fit, or that another one is still writing (its header comes last). An archive whose JVM was
+The first session writes the archive when its JVM ends; later sessions start in two thirds of the
+time. The JVM checks an archive against itself and the class path, and starts without one that does
+not match, or that another JVM is still writing (its header comes last). An archive whose JVM was
 killed meanwhile is written again. Each Java and each Spark has an archive of its own, of 150 MB and
 more: those that were not used lately are removed.
 """
@@ -21,11 +21,11 @@ _WRITES = "-XX:ArchiveClassesAtExit="
 _DUMP_S = 60
 _WRITTEN_WITHIN_S = 600
 _MOST_OTHERS = 3
-"""Archives of other Javas and Sparks that stay."""
+"""The number of archives of other versions of Java and Spark that are kept."""
 
 
 def archive_options(java_home: Path, spark_home: str) -> str:
-    """JVM options that use the archive of this Java and Spark, or write it; may be empty."""
+    """Return JVM options that use the archive of this Java and Spark, or write it; may be empty."""
     archive = archive_file(java_home, spark_home)
     base = _base(java_home)
     if base is None:
@@ -43,19 +43,19 @@ def archive_options(java_home: Path, spark_home: str) -> str:
 
 
 def writes_archive(options: str) -> bool:
-    """Whether a JVM with these options writes an archive when it ends."""
+    """Return whether a JVM with these options writes an archive when it ends."""
     return _WRITES in options
 
 
 def archive_file(java_home: Path, spark_home: str) -> Path:
-    """The archive of this Java and Spark, which need not exist yet. `java_home` is a folder of
-    headrace.java."""
+    """Return the archive of this Java and Spark, which need not exist yet. `java_home` is a folder
+    of headrace.java."""
     return java_home / f"spark-{zlib.crc32(spark_home.encode())}.jsa"
 
 
 def _remove_others(archive: Path) -> None:
-    """Remove all archives but this one and those that were used last. A JVM that uses one has it
-    open, and keeps it; one that is about to open it goes on without."""
+    """Remove all archives except this one and the last used ones. A JVM that uses one has it open,
+    and keeps it; one that is about to open it starts without it."""
     others = [one for one in archive.parent.parent.glob("*/spark-*.jsa") if one != archive]
     for old in sorted(others, key=_last_used, reverse=True)[_MOST_OTHERS:]:
         with contextlib.suppress(OSError):
@@ -70,12 +70,12 @@ def _last_used(archive: Path) -> float:
 
 
 def _is_abandoned(archive: Path) -> bool:
-    """Whether it has no header, and nobody writes it any more."""
+    """Return whether the archive has no header, and no JVM writes it any more."""
     return _has_header(archive) is False and time.time() - _last_used(archive) > _WRITTEN_WITHIN_S
 
 
 def _has_header(archive: Path) -> bool | None:
-    """Whether the archive has a header; None if the file does not exist."""
+    """Return whether the archive has a header; None if the file does not exist."""
     try:
         with archive.open("rb") as file:
             return any(file.read(4))
@@ -84,8 +84,9 @@ def _has_header(archive: Path) -> bool | None:
 
 
 def _base(java_home: Path) -> str | None:
-    """The archive of Java's own classes: empty for the one that came with Java, a path for one that
-    was made here, None without an archive. `java_home` is a folder of headrace.java."""
+    """Return the archive of Java's own classes: empty for the one of the Java distribution, a path
+    for one that was made here, None without an archive. `java_home` is a folder of
+    headrace.java."""
     if (java_home / "lib" / "server" / "classes.jsa").exists():
         return ""
     made = java_home / "base.jsa"

@@ -1,4 +1,4 @@
-"""The JVM of a session of the command line: its start, what it says, and its certain end."""
+"""The JVM of a session of the command line: its start, its output, and its end."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from headrace.errors import HeadraceError
 from headrace.spark.jvm.class_archive import writes_archive
 
 END_WITHIN_S = 10.0
-"""Seconds that a JVM has to delete its temporary files and to end."""
+"""Seconds that a JVM gets to delete its temporary files and to end."""
 ARCHIVE_WITHIN_S = 300.0
-"""Seconds that a JVM has to write an archive of classes before it ends. One that is killed
-meanwhile leaves none, and every later session begins it again."""
+"""Seconds that a JVM gets to write an archive of classes before it ends. If it is killed meanwhile,
+there is no archive, and every later session begins it again."""
 _LOOK_S = 0.1
 
 
 class DriverJvm:
-    """A JVM for PySpark, started by `launch`. What it and the processes under it write to their
-    standard error goes to `say`, a line at a time, in a thread of its own, until `mute`. `note` is
-    called with what a user should know who waits for the end.
+    """A JVM for PySpark, started by `launch`. The standard error of it and of its child processes
+    is passed to `say`, a line at a time, in a thread of its own, until `mute`. `note` is called
+    with information for a user who waits for the end.
 
-    Spark's workers, and the JVM itself, print stack traces when they are stopped in the middle of
-    something, which is what an orderly end does to them.
+    Spark's workers, and the JVM itself, print stack traces when they are stopped during their work,
+    as in an orderly end.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class DriverJvm:
         self._gateway: Any = None
 
     def launch(self, settings: Mapping[str, str]) -> Any:
-        """The gateway of a JVM with these settings, for `SparkContext(gateway=…)`.
+        """Return the gateway of a JVM with these settings, for `SparkContext(gateway=…)`.
 
-        Raises HeadraceError("spark.not_started") with what the JVM said last.
+        Raises HeadraceError("spark.not_started") with the JVM's last message.
         """
         from pyspark import SparkConf
         from pyspark.errors import PySparkException
@@ -61,8 +61,9 @@ class DriverJvm:
         reader.start()
         launch: Any = launch_gateway
         try:
-            # A group of its own: what `timeout` or a shell sends to this process's group ends this
-            # process, which then ends the JVM. Once it runs, it ends with its standard input.
+            # A group of its own: a signal that `timeout` or a shell sends to this process's group
+            # ends this process, which then ends the JVM. Once the JVM runs, it ends with its
+            # standard input.
             with _guarded() as group:
                 self._gateway = launch(conf, {"stderr": writing, "process_group": group})
         except PySparkException:
@@ -78,19 +79,19 @@ class DriverJvm:
         return self._gateway
 
     def mute(self) -> None:
-        """What comes from now on is left out."""
+        """Drop all further output."""
         self._muted.set()
 
     def terminate(self) -> None:
-        """End the JVM now; its calls fail. It deletes its temporary files, and nobody waits for an
-        archive that it writes. From any thread."""
+        """End the JVM now; its calls fail. It deletes its temporary files; an archive that it
+        writes is given up. From any thread."""
         self.mute()
         self._is_hurried = True
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Wait for the JVM's end, which begins when its standard input is closed."""
+        """Close the JVM's standard input, by which it ends, and wait for its end."""
         from pyspark import SparkContext
 
         self.mute()
@@ -115,7 +116,7 @@ class DriverJvm:
             context._gateway = context._jvm = None
 
     def _has_archived(self, process: subprocess.Popen[bytes]) -> bool:
-        """Whether the JVM ends while it is given the time for its archive of classes."""
+        """Return whether the JVM ends within the time for its archive of classes."""
         if not self._is_hurried:
             self._note(
                 "Java writes an archive of Spark's classes, once per installation, with which later"
@@ -141,11 +142,11 @@ class DriverJvm:
 
 @contextlib.contextmanager
 def _guarded() -> Iterator[int]:
-    """A process group that is killed when this process dies meanwhile: a JVM looks at its standard
-    input only when Spark has started. Gives the group's id.
+    """Yield the id of a process group that is killed if this process dies meanwhile: a JVM looks at
+    its standard input only after Spark has started.
 
-    A shell leads the group, and waits for a line from here. When its standard input ends without
-    one, because this process is gone or the start was given up, it kills the group.
+    A shell leads the group, and waits for a line from this process. If its standard input ends
+    without the line, because this process died or the start was given up, it kills the group.
     """
     guard = subprocess.Popen(
         ["/bin/sh", "-c", "read -r _ || kill -KILL 0"],
@@ -159,15 +160,15 @@ def _guarded() -> Iterator[int]:
         yield guard.pid
         guard.stdin.write(b"\n")
     finally:
-        with contextlib.suppress(BrokenPipeError):  # somebody killed it
+        with contextlib.suppress(BrokenPipeError):  # it was killed
             guard.stdin.close()
         guard.wait()
 
 
 class ClosedSocketTraces:
-    """Leaves out the stack traces of Spark's Python workers whose socket the JVM has closed, which
-    it does to every worker that it needs no longer. The daemons of workers that plan a source's
-    read are PySpark's own, so their traces cannot be prevented."""
+    """Filters the stack traces of Spark's Python workers whose socket the JVM has closed, as it
+    does for every worker that it no longer needs. The daemons of workers that plan a source's read
+    are PySpark's own, so their traces cannot be prevented."""
 
     _ANNOUNCED = "PySpark daemon failed to flush the output to the worker process:"
     _CLOSED = ("BrokenPipeError", "ConnectionResetError")
@@ -176,7 +177,7 @@ class ClosedSocketTraces:
         self._trace: list[str] = []
 
     def without(self, line: str) -> list[str]:
-        """The lines that may be shown now that `line` came."""
+        """Return the lines that may be shown after `line`."""
         if line in (self._ANNOUNCED, "Traceback (most recent call last):"):
             before, self._trace = self._trace, [line]
             # The announcement belongs to the trace after it.
@@ -195,7 +196,7 @@ class ClosedSocketTraces:
 
 
 def _cause(lines: list[str]) -> str:
-    """The line that names the error: the first one of an exception, else the last."""
+    """Return the line that names the error: the first one of an exception, else the last."""
     said = [line.strip() for line in lines if line.strip()]
     named = [line for line in said if "Exception" in line or "rror:" in line]
     return (named or said[-1:] or ["it said nothing"])[0]

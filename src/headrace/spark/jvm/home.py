@@ -1,8 +1,8 @@
 """A SPARK_HOME whose Python processes start fast.
 
-Spark puts `pyspark.zip` first on the path of every Python process it starts; a zip holds no
-compiled modules, so each of them would compile PySpark again. Without the zip they import the
-installed package.
+Spark puts `pyspark.zip` first on the path of every Python process it starts; a zip has no compiled
+modules, so each process would compile PySpark again. Without the zip they import the installed
+package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ZIP = "pyspark.zip"
 
 
 def spark_home() -> Path:
-    """A folder of links to the installed pyspark, without the zip; made once per version."""
+    """Return a folder of links to the installed pyspark, without the zip; made once per version."""
     package = Path(pyspark.__file__).resolve().parent
     name = f"spark-{pyspark.__version__}-{zlib.crc32(str(package).encode())}"
     home = cache_folder("homes") / name

@@ -1,5 +1,5 @@
-"""Jars that a sink needs on the class path of Spark's driver: fetched once, or taken from a folder
-where there is no network."""
+"""Jars that a sink needs on the class path of Spark's driver: downloaded once, or read from a
+folder if there is no network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from headrace.errors import HeadraceError
 
 JARS = "spark.jars"
-"""The setting of Spark that names them."""
+"""The setting of Spark with the paths of jars."""
 JARS_NOT_FOUND = "spark.jars_not_found"
 PACKAGES = "spark.jars.packages"
 _EXTRA = "spark.driver.extraClassPath"
@@ -21,8 +21,8 @@ _JAR = re.compile(r"(?P<artifact>.+)-(?P<version>\d+(\.\d+)+[^/]*)\.jar")
 
 
 def find_jars(packages: Sequence[str], folder: str | None) -> list[Path]:
-    """The jars of Maven coordinates `group:artifact:version`, each alone: from `folder`, where one
-    is named, or from Maven Central by way of the user's cache.
+    """Return the jars of Maven coordinates `group:artifact:version`, without dependencies: from
+    `folder`, if it is not None, or from Maven Central by way of the user's cache.
 
     Raises HeadraceError("spark.jars_not_found").
     """
@@ -45,9 +45,9 @@ def find_jars(packages: Sequence[str], folder: str | None) -> list[Path]:
 
 @dataclass(frozen=True)
 class ClassPath:
-    """What settings of Spark put on the driver's class path. `entries` are as `java -cp` takes
-    them, Spark's own jars among them; `missing` names files of this host that are not there, and
-    `unread` what only Spark reaches."""
+    """The class path of the driver by Spark's settings. `entries` are in the form of `java -cp`,
+    including Spark's own jars; `missing` are files that do not exist on this host, and `unread`
+    entries that only Spark can read."""
 
     entries: tuple[str, ...]
     missing: tuple[str, ...] = ()
@@ -55,8 +55,8 @@ class ClassPath:
 
 
 def class_path(spark: Mapping[str, str]) -> ClassPath:
-    """The class path of a driver with these settings; what `spark.jars.packages` names is fetched.
-    Raises HeadraceError("spark.no_java")."""
+    """Return the class path of a driver with these settings; packages of `spark.jars.packages` are
+    downloaded. Raises HeadraceError("spark.no_java")."""
     entries = [entry for entry in spark.get(_EXTRA, "").split(os.pathsep) if entry]
     unread: list[str] = []
     missing = missing_jars(spark)
@@ -75,7 +75,8 @@ def class_path(spark: Mapping[str, str]) -> ClassPath:
 
 
 def missing_jars(spark: Mapping[str, str]) -> tuple[str, ...]:
-    """The entries of `spark.jars` that are no files of this host. Spark starts without them."""
+    """Return the entries of `spark.jars` that are no files of this host. Spark starts without
+    them."""
     named = ((text, _local(text)) for text in _listed(spark, JARS))
     return tuple(
         text
@@ -89,7 +90,7 @@ def _listed(spark: Mapping[str, str], setting: str) -> list[str]:
 
 
 def _local(text: str) -> Path | None:
-    """The path of an entry of `spark.jars`; None where it is on another host."""
+    """Return the path of an entry of `spark.jars`; None if it is on another host."""
     scheme, colon, _ = text.partition(":")
     if not colon or "/" in scheme:
         return Path(text)
@@ -98,8 +99,8 @@ def _local(text: str) -> Path | None:
 
 
 def _fetched(package: str) -> Path | None:
-    """The folder with the jars of Maven coordinates and of what they need, where they can be
-    fetched as Spark does it."""
+    """Return the folder with the jars of Maven coordinates and their dependencies, if they can be
+    downloaded as Spark does it."""
     from headrace.java import find_java
     from headrace.spark.jvm.maven import NotFetched, fetch_jars
 
@@ -114,7 +115,7 @@ def _fetched(package: str) -> Path | None:
 
 
 def _own_jars() -> str:
-    """Those of the installed Spark, as `java -cp` takes a folder."""
+    """Return the jars of the installed Spark, as a folder in the form of `java -cp`."""
     from headrace.spark.jvm.maven import spark_jar
 
     home = os.environ.get("SPARK_HOME")
@@ -122,9 +123,9 @@ def _own_jars() -> str:
 
 
 def other_releases(packages: Sequence[str], spark: Mapping[str, str]) -> list[str]:
-    """What the class path will have besides `packages` of the project of the first of these, as
-    `artifact version`: by settings of Spark, or among its own jars. A project is the first word of
-    its artifacts: iceberg-core, iceberg-spark-runtime."""
+    """Return the artifacts on the class path, besides `packages`, of the project of the first of
+    these, as `artifact version`: by settings of Spark, or among its own jars. A project is the
+    first word of its artifacts: iceberg-core, iceberg-spark-runtime."""
     needed = [package.split(":") for package in packages]
     own = {(artifact, version) for _, artifact, version in needed}
     projects = {artifact.partition("-")[0] for _, artifact, _ in needed[:1]}
@@ -137,7 +138,7 @@ def other_releases(packages: Sequence[str], spark: Mapping[str, str]) -> list[st
 
 
 def _on_class_path(spark: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Artifacts with their versions."""
+    """Yield artifacts with their versions."""
     for package in filter(None, spark.get(PACKAGES, "").split(",")):
         _, artifact, version, *_ = [*package.strip().split(":"), "", ""]
         yield artifact, version

@@ -1,4 +1,4 @@
-"""Jars from Maven Central, fetched once by the Ivy that comes with Spark."""
+"""Jars from Maven Central, downloaded once by the Ivy that comes with Spark."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _JARS_ALONE = """\
 
 
 class NotFetched(Exception):
-    """The jars are not to be had here."""
+    """Raised if the jars cannot be downloaded."""
 
 
 def fetch_jars(java: Path, module: tuple[str, str, str], *, alone: bool = False) -> Path:
-    """The folder with the jars of a module (group, name, version) and, unless `alone`, of all that
-    it needs. Raises NotFetched."""
+    """Return the folder with the jars of a module (group, name, version) and, unless `alone`, of
+    its dependencies. Raises NotFetched."""
     _, name, version = module
     folder = cache_folder("servers") / f"{name}-{version}"
     if not folder.exists():
@@ -56,7 +56,7 @@ def fetch_jars(java: Path, module: tuple[str, str, str], *, alone: bool = False)
 
 
 def spark_jar(name: str) -> Path:
-    """A jar that comes with Spark: the one of that name, of whatever version."""
+    """Return the jar of Spark with that name, of any version."""
     package = util.find_spec("pyspark")
     assert package is not None
     assert package.origin is not None

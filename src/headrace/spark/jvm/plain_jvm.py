@@ -17,14 +17,14 @@ _END_WITHIN_S = 10.0
 _OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
-    "--add-opens=java.base/java.util=ALL-UNNAMED",  # as Spark's JVM has it
+    "--add-opens=java.base/java.util=ALL-UNNAMED",  # as in Spark's JVM
 )
 
 
 @contextlib.contextmanager
 def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
-    """Py4J's view of a JVM with these entries on its class path; what it writes is left out, and it
-    ends with the block. Raises HeadraceError("spark.not_started"), ("spark.no_java")."""
+    """Yield Py4J's view of a JVM with these entries on its class path; its output is dropped, and
+    it ends with the block. Raises HeadraceError("spark.not_started"), ("spark.no_java")."""
     from py4j.java_gateway import (  # type: ignore[import-untyped]
         GatewayParameters,
         JavaGateway,
@@ -32,7 +32,7 @@ def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
     )
 
     py4j = str(spark_jar("py4j"))
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # at DEBUG it shows what is sent
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # at DEBUG it logs what is sent
     try:
         port, token, process = launch_gateway(
             jarpath=py4j,
@@ -63,7 +63,7 @@ def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The JVM ends with its standard input; one that does not is killed."""
+    """End the JVM by closing its standard input; kill it if it does not end."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with contextlib.suppress(OSError):

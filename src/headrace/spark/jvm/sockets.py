@@ -1,4 +1,4 @@
-"""Where Spark's Python processes and its JVM meet: Unix sockets in a folder of this user alone."""
+"""Unix sockets for Spark's Python processes and its JVM, in a folder of this user alone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from pathlib import Path
 from headrace.connect.private_folders import make_private
 
 LONGEST = 61
-"""Characters of a folder's path that leave room for the name of a socket."""
+"""The longest path of a folder, in characters, that leaves room for the name of a socket."""
 _PREFIX = "s-"
 
 
 @cache
 def socket_folder() -> Path:
-    """A folder of this process, gone when it ends. What killed processes left is swept."""
+    """Return a folder of this process, which is removed when it ends. Folders of killed processes
+    are removed."""
     for parent in (Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108
         root = parent / f"headrace-{os.geteuid()}"
         if len(str(root)) + len(f"/{_PREFIX}12345678") <= LONGEST and make_private(root):
@@ -33,7 +34,7 @@ def socket_folder() -> Path:
 
 def _folder_in(root: Path | None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-    # The folder itself carries the lock: what cleans /tmp takes files that nobody touches.
+    # The folder itself is locked, because programs that clean /tmp remove unused files.
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     atexit.register(_remove, folder, lock)

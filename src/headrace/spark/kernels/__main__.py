@@ -1,9 +1,9 @@
-"""`python -m headrace.spark.kernels NAME …`: compiles kernels, and prints what that took.
+"""`python -m headrace.spark.kernels NAME …`: compiles kernels, and prints the costs.
 
 Names are those of connectors, converters and sinks; with connectors alone all converters and sinks
-are compiled. It prints CPU seconds (those of its child processes included), how many kernels were
-compiled, and how many files of compiled kernels there are. The exit status is 1 if nothing was to
-be compiled.
+are compiled. It prints CPU seconds (including those of child processes), the number of compiled
+kernels, and the number of files of compiled kernels. The exit status is 1 if nothing had to be
+compiled.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def _cpu_seconds() -> float:
 
 
 def print_progress(done: int, total: int) -> None:
-    """A line of two numbers for who started this process; when nobody reads it any more, the
-    process ends."""
+    """Print a line of two numbers for the process that started this one; end this process if its
+    reader is gone."""
     _print_line(f"{done} {total}")
 
 
 def _print_wait() -> None:
-    """A line that says that this process waits for another one."""
+    """Print a line that says that this process waits for another one."""
     _print_line(ANOTHER_COMPILES)
 
 
@@ -53,7 +53,7 @@ def _read(listed: list[str]) -> Kernels:
 
 
 def main(arguments: list[str]) -> int:
-    """Compiles; returns the exit status."""
+    """Compile kernels; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m headrace.spark.kernels", description="Compile kernels."
     )

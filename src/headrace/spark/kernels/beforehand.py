@@ -1,4 +1,4 @@
-"""Compiles what a query of PySpark needs, in the process that is about to run it."""
+"""Compiles the kernels of a query of PySpark, in the process that is about to run it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _EVERY_S = 5
-"""Between two lines of the log."""
+"""Seconds between two lines of the log."""
 
 
 def compile_beforehand(kernels: Kernels) -> None:
-    """Compile those of the kernels that this installation did not compile yet, so that no
-    micro-batch has to. The log says how far it is.
+    """Compile the kernels that this installation did not compile yet, so that no micro-batch has
+    to. The log shows the progress.
 
     Raises HeadraceError("kernels.not_compiled").
     """
@@ -38,7 +38,7 @@ def compile_beforehand(kernels: Kernels) -> None:
 
 
 def compile_if_local(session: SparkSession | None, kernels: Kernels) -> None:
-    """As `compile_beforehand`, where the tasks of the session run on the driver's machine: its
+    """Compile as `compile_beforehand`, if the tasks of the session run on the driver's machine: its
     master is local. Executors of other masters compile when their first task starts."""
     master = "" if session is None else session.conf.get("spark.master", "") or ""
     if master == "local" or master.startswith("local["):

@@ -1,4 +1,4 @@
-"""Which kernels are compiled: an empty file for each, beside what Numba keeps."""
+"""Registration of compiled kernels: an empty file for each, in Numba's cache."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from headrace.spark.kernels.needed import SHARED, Kernels, all_kernels, listed
 
 
 def folder() -> Path:
-    """Where compiled kernels are; it need not be there."""
+    """Return the folder of compiled kernels, which need not exist."""
     return Path(numba.config.CACHE_DIR)
 
 
 def _stamp(module: str, name: str) -> Path:
-    """The empty file of a kernel; one of another package has a file for each release."""
+    """Return the empty file of a kernel; a kernel of another package has a file for each
+    release."""
     release = release_of(module)
     suffix = f"-{hashlib.sha256(release.encode()).hexdigest()[:8]}" if release else ""
     return folder() / _made_for() / f"{module}.{name}{suffix}"
@@ -35,8 +36,8 @@ def _stamp(module: str, name: str) -> Path:
 
 @cache
 def _made_for() -> str:
-    """The name of a folder for what Numba compiles here: machine code of another Python, Numba or
-    processor does not count. Virtual machines on one processor may have different features."""
+    """Return the name of a folder for this machine: machine code of another Python, Numba or
+    processor is not usable. Virtual machines on one processor may have different features."""
     processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
     features = numba.config.CPU_FEATURES
     if features is None:
@@ -46,13 +47,13 @@ def _made_for() -> str:
 
 
 def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:
-    """The kernels that this installation has not compiled yet. A process that is killed while it
-    compiles leaves some."""
+    """Return the kernels that this installation has not compiled yet. A process that is killed
+    while it compiles leaves some."""
     return [kernel for kernel in listed(kernels) if not _stamp(*kernel).exists()]
 
 
 def mark_compiled(module: str, name: str) -> None:
-    """This kernel is compiled."""
+    """Note that this kernel is compiled."""
     stamp = _stamp(module, name)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.touch()
@@ -60,7 +61,7 @@ def mark_compiled(module: str, name: str) -> None:
 
 @contextmanager
 def _of_its_owner(module: str, name: str) -> Iterator[None]:
-    """A kernel of another package's connector that cannot be used is a warning: its connector need
+    """Log a failure of another package's kernel inside the block as a warning: its connector need
     not be the one in use."""
     owner = None
     if name not in SHARED.get(module, ()):
@@ -72,15 +73,15 @@ def _of_its_owner(module: str, name: str) -> Iterator[None]:
 
 
 def load_kernel(module: str, name: str) -> None:
-    """Load a kernel, compiled now if it was not before."""
+    """Load a kernel; compile it now if necessary."""
     with _of_its_owner(module, name):
         load(getattr(import_module(module), name))
         mark_compiled(module, name)
 
 
 def load_compiled() -> None:
-    """Load the kernels that are compiled and whose modules this process has: loaded kernels take
-    memory, tens of megabytes for one that reads a log."""
+    """Load the kernels that are compiled and whose modules this process has imported: loaded
+    kernels take memory, tens of megabytes for one that reads a log."""
     kernels = all_kernels()
     missing = set(missing_kernels(kernels))
     for module, name in listed(kernels):

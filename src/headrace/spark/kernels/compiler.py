@@ -20,15 +20,17 @@ from headrace.spark.kernels.compiled import folder, load_kernel, missing_kernels
 from headrace.spark.kernels.needed import Kernels
 
 Report = Callable[[int, int], None]
-"""Gets the number of kernels that were compiled, and of those that were not when this began."""
+"""A function that gets the number of compiled kernels, and of those that were missing at the
+beginning."""
 Wait = Callable[[], None]
-"""Is called once if another process compiles, before this one waits for it."""
+"""A function that is called once if another process compiles, before this one waits for it."""
 
 _CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 _MOST_AT_ONCE = 8
-"""Processes that compile; each takes up to 250 MB. More would wait for the longest kernel."""
+"""The most processes that compile; each takes up to 250 MB. More would only wait for the longest
+kernel."""
 _LONGEST_S = 900
-"""Longer than any machine compiles."""
+"""Seconds that a compilation takes at most, on any machine."""
 _FIRST = (
     "parse_batch",
     "parse_texts",
@@ -38,24 +40,24 @@ _FIRST = (
     "read_images",
     "run_json",
 )
-"""Those that take longest. They are compiled first, so that no core is idle at the end."""
+"""The kernels that take longest. They are compiled first, so that no core is idle at the end."""
 
 
 def die_with_parent() -> None:
-    """End this process with the thread that started it, where the system can. Otherwise it would
-    first finish the kernel that it compiles, which nobody waits for any more."""
+    """End this process with the thread that started it, if the system can do that. Otherwise it
+    would first finish its kernel, which is not needed any more."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
     parent = multiprocessing.parent_process()
     if parent is not None and os.getppid() != parent.pid:
-        os._exit(1)  # it ended before it was asked to take this one along
+        os._exit(1)  # the parent ended before the request
 
 
 @contextmanager
 def _only_compiler(wait: Wait = lambda: None) -> Iterator[None]:
-    """Lets one process compile at a time: those that start beside it wait, and load what it made.
-    They compile for themselves where a file system has no locks, and where the other one takes
-    longer than a compilation does."""
+    """Let one process compile at a time: others wait, and load its kernels. They compile for
+    themselves if the file system has no locks, or if the other one takes longer than a
+    compilation."""
     folder().mkdir(parents=True, exist_ok=True)
     deadline = Deadline(_LONGEST_S)
     with (folder() / "compiling.lock").open("a") as lock:  # released when it is closed
@@ -67,7 +69,7 @@ def _only_compiler(wait: Wait = lambda: None) -> Iterator[None]:
 
 
 def _locks(lock: TextIO) -> bool:
-    """Whether nobody else has the lock."""
+    """Return whether the lock could be taken."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -82,8 +84,8 @@ def compile_kernels(
     report: Report = lambda _done, _total: None,
     wait: Wait = lambda: None,
 ) -> int:
-    """Compile those of the kernels that are not compiled; returns how many this process compiled.
-    Those that another process compiled meanwhile are reported, too."""
+    """Compile the kernels that are not compiled; return how many this process compiled. Those that
+    another process compiled meanwhile are reported, too."""
     total = len(missing_kernels(kernels))
     if not total:
         return 0
@@ -99,7 +101,7 @@ def compile_kernels(
 
 
 def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
-    """Something for each kernel when it is compiled. Raises BrokenProcessPool when a process that
+    """Yield once for each kernel when it is compiled. Raises BrokenProcessPool if a process that
     compiles one is killed, for example because memory is short."""
     places = {name: place for place, name in enumerate(_FIRST)}
     in_order = sorted(missing, key=lambda kernel: places.get(kernel[1], len(places)))
@@ -117,8 +119,8 @@ def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
 
 
 def _cores() -> int:
-    """How many kernels are compiled at once: by cores and by the quota of a container, at most
-    `_MOST_AT_ONCE`."""
+    """Return how many kernels are compiled in parallel: by cores and by the quota of a container,
+    at most `_MOST_AT_ONCE`."""
     cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -126,8 +128,8 @@ def _cores() -> int:
 
 
 def _quota() -> int:
-    """The cores that the control group of a container allows, rounded up; `_MOST_AT_ONCE` if there
-    is no limit. (Linux, cgroup v2: `cpu.max` has microseconds of a period, or `max`.)"""
+    """Return the cores that the control group of a container allows, rounded up; `_MOST_AT_ONCE`
+    without a limit. (Linux, cgroup v2: `cpu.max` has microseconds of a period, or `max`.)"""
     try:
         allowed, period = _CPU_MAX.read_text("ascii").split()
         return math.ceil(int(allowed) / int(period))

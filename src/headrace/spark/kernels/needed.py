@@ -1,4 +1,4 @@
-"""Which kernels a configuration needs."""
+"""The kernels that a configuration needs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import sinks
 
 Kernels = Mapping[str, Sequence[str]]
-"""Names of kernels by module; all their arguments are int64, and what they call is compiled into
-them."""
+"""Names of kernels by module; all their arguments are int64, and the functions they call are
+compiled into them."""
 
 SHARED: Kernels = {
     "headrace.connect.evaluation.comparing": ("_same_cells",),
@@ -65,7 +65,7 @@ SHARED: Kernels = {
     "headrace.streaming.changes.kernels.transaction_kernel": ("add_end",),
     "headrace.transforms.debezium.java_hashes": ("_hash_texts",),
 }
-"""Those of modules that no connector and no sink owns; theirs are in their definitions."""
+"""The kernels of modules that no connector and no sink owns; theirs are in their definitions."""
 
 _OF_EVERY_QUERY = (
     "headrace.connect.evaluation.gathering",
@@ -84,7 +84,7 @@ _OF_TEXTS = (
     "headrace.converters.json.kernels.binary",
     "headrace.converters.json.kernels.interpreter",
 )
-"""Those of them that make texts of events."""
+"""The shared modules that make texts of events."""
 _OF_FRAMES = (
     "headrace.connect.evaluation.gathering",
     "headrace.connect.evaluation.json_objects",
@@ -111,15 +111,15 @@ OF_CONVERTERS: Mapping[ConverterName, Sequence[str]] = {
     ConverterName.STRING: _PLAIN,
     ConverterName.BYTES: _PLAIN,
     ConverterName.SIMPLE: _PLAIN,
-    ConverterName.CLOUDEVENTS: _PLAIN,  # with Avro in it
+    ConverterName.CLOUDEVENTS: _PLAIN,  # Avro is among its formats
     ConverterName.ROW: (),
     ConverterName.VARIANT: ("headrace.converters.typed.kernels.variant_kernel",),
 }
-"""The modules of a converter's kernels, beside those of every query."""
+"""The modules of a converter's kernels, besides those of every query."""
 
 
 def merged(parts: Iterable[Kernels]) -> dict[str, tuple[str, ...]]:
-    """All of them, each once."""
+    """Return all kernels of the parts, each once."""
     kernels: dict[str, tuple[str, ...]] = {}
     for part in parts:
         for module, names in part.items():
@@ -129,13 +129,13 @@ def merged(parts: Iterable[Kernels]) -> dict[str, tuple[str, ...]]:
 
 
 def shared(modules: Iterable[str]) -> dict[str, Sequence[str]]:
-    """The kernels of shared modules."""
+    """Return the kernels of shared modules."""
     return {module: SHARED[module] for module in modules}
 
 
 def all_kernels() -> dict[str, tuple[str, ...]]:
-    """The kernels that connectors share, those of the connectors whose driver is installed, and
-    those of sinks."""
+    """Return the kernels that connectors share, those of the connectors whose driver is installed,
+    and those of sinks."""
     of_connectors = (definition.kernels for definition in filter(has_driver, definitions()))
     of_sinks = (definition.kernels for definition in sinks())
     return merged((SHARED, *of_connectors, *of_sinks))
@@ -144,9 +144,9 @@ def all_kernels() -> dict[str, tuple[str, ...]]:
 def query_kernels(
     config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
 ) -> dict[str, tuple[str, ...]]:
-    """What a query of this configuration calls: its connector, converters, transforms and sink.
-    Without `converts` it makes no texts of events. Raises HeadraceError for transforms that cannot
-    be made."""
+    """Return the kernels that a query of this configuration calls: those of its connector,
+    converters, transforms and sink. If `converts` is false, it makes no texts of events. Raises
+    HeadraceError for transforms that cannot be made."""
     if converts:
         modules = (*_OF_EVERY_QUERY, *_of_records(config))
     else:
@@ -156,18 +156,18 @@ def query_kernels(
 
 
 def frame_kernels(config: FrameConfig) -> dict[str, tuple[str, ...]]:
-    """What transforms of a DataFrame call, which read records as well. Raises HeadraceError as
-    `query_kernels`."""
+    """Return the kernels that transforms of a DataFrame call, including those that read records.
+    Raises HeadraceError as `query_kernels`."""
     return merged((shared((*_OF_FRAMES, *_of_records(config))),))
 
 
 def document_kernels() -> dict[str, tuple[str, ...]]:
-    """What columns of documents that are texts of Extended JSON call."""
+    """Return the kernels for columns of documents in Extended JSON."""
     return merged((shared(_OF_DOCUMENTS),))
 
 
 def _of_records(config: ConnectorConfig | ChainConfig) -> list[str]:
-    """The modules of what transforms and converters call."""
+    """Return the modules of kernels that transforms and converters call."""
     modules = _of_transforms(config)
     for role in ("key", "value", "header"):
         modules += OF_CONVERTERS[config.converter(role)]
@@ -181,8 +181,8 @@ def _of_transforms(config: ConnectorConfig | ChainConfig) -> list[str]:
 
 
 def kernels_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What queries with these connectors, converters and sinks call, without transforms. Where no
-    converter is named all of them count, with all sinks and transforms.
+    """Return the kernels that queries with these connectors, converters and sinks call, without
+    transforms. Without the name of a converter, those of all converters, sinks and transforms.
 
     Raises HeadraceError("kernels.unknown_name").
     """
@@ -210,7 +210,7 @@ def kernels_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def listed(kernels: Kernels) -> Iterator[tuple[str, str]]:
-    """Modules and names, a pair a kernel."""
+    """Yield module and name of each kernel."""
     for module, names in kernels.items():
         for name in names:
             yield module, name

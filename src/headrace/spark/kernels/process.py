@@ -1,4 +1,4 @@
-"""The process that compiles kernels for another one: its command, its start, what it reports."""
+"""The process that compiles kernels for another one: its command, its start, its reports."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 ANOTHER_COMPILES = "another process compiles"
-"""The line that says that the process waits for another one."""
+"""The line by which the process reports that it waits for another one."""
 
 
 def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
-    """The arguments of Python for a process of its own that compiles these kernels. It prints how
-    far it is, two numbers a line: kernels that were compiled, and all of them; and once that it
-    waits for another process."""
+    """Return Python's arguments for a process that compiles these kernels. It prints its progress,
+    two numbers a line: compiled kernels, and all of them; and once that it waits for another
+    process."""
     return ["-m", "headrace.spark.kernels", "--progress", *map(":".join, kernels)]
 
 
 def start(arguments: Iterable[str]) -> subprocess.Popen[bytes]:
-    """Start what `command` says. It finds modules where this process does (the working directory is
-    not one of these places by itself), and has no part in a terminal's Ctrl-C."""
+    """Start the process of `command`. It finds modules where this process does (the working
+    directory is not one of these places by itself), and does not get a terminal's Ctrl-C."""
     path = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
         [sys.executable, "-P", *arguments],
@@ -37,20 +37,20 @@ def start(arguments: Iterable[str]) -> subprocess.Popen[bytes]:
 
 
 def read_progress(process: subprocess.Popen[bytes]) -> Iterator[tuple[int, int]]:
-    """What a process that was started reports, until it ends: kernels that were compiled, and all
-    of them. The log says that it waits for another one."""
+    """Yield the progress of a started process, until it ends: compiled kernels, and all of them. If
+    it waits for another process, that is logged."""
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             numbers = line.split()
             if len(numbers) == 2 and all(number.isdigit() for number in numbers):
-                yield int(numbers[0]), int(numbers[1])  # others are what a module prints
+                yield int(numbers[0]), int(numbers[1])  # other lines are printed by modules
             elif line.decode(errors="replace").strip() == ANOTHER_COMPILES:
                 log.info("compiling kernels: %s them, and this one waits for it", ANOTHER_COMPILES)
 
 
 def require_success(process: subprocess.Popen[bytes]) -> None:
-    """Raises HeadraceError("kernels.not_compiled") if the process, which is over, failed."""
+    """Raise HeadraceError("kernels.not_compiled") if the process, which has ended, failed."""
     if process.returncode:
         raise HeadraceError(
             "kernels.not_compiled",

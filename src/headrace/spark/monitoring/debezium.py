@@ -4,7 +4,7 @@ from __future__ import annotations
 
 PREFIX = "debezium_metrics_"
 DEBEZIUM = ("snapshot", "streaming")
-"""The label `context`, and the member of the metrics."""
+"""The values of the label `context`, and the names of the metrics' members."""
 
 HELP = {
     "Connected": "Whether the log is read (1) or not (0).",
@@ -43,7 +43,7 @@ HELP = {
 
 
 def help_of(name: str) -> str:
-    """A sentence about a metric, without its prefix."""
+    """Return a sentence about a metric, without its prefix."""
     if name in HELP:
         return HELP[name]
     return f"Debezium's {name}; see the guide of the connector."

@@ -1,4 +1,4 @@
-"""headrace's own metrics: their names, what they say, and where a report has them."""
+"""headrace's own metrics: their names, descriptions, and places in a report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from headrace.spark.monitoring.report import STATES, Report
 from headrace.version import VERSION
 
 Sample = tuple[Mapping[str, str], float]
-"""Labels beside those of the query, and the value."""
+"""The labels, besides those of the query, and the value."""
 Value = Callable[[Report, float], float | None]
 
 
 @dataclass(frozen=True)
 class OwnMetric:
-    """`samples` are those of a report at a time (s since 1970)."""
+    """A metric. `samples` returns those of a report at a time (s since 1970)."""
 
     name: str
     help: str
@@ -43,7 +43,7 @@ def _single(value: Value) -> Callable[[Report, float], Iterator[Sample]]:
 
 
 def _of_tables(value: Callable[[Mapping[str, Any]], float | None]) -> Any:
-    """The samples of a figure of each replica."""
+    """Return the samples of a figure of each replica."""
 
     def samples(report: Report, _now: float) -> Iterator[Sample]:
         for table, figures in report.tables.items():

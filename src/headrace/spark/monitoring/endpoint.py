@@ -1,5 +1,5 @@
-"""The HTTP endpoint: `/metrics`, `/healthz` and `/readyz`. It answers from what this process knows
-already, with a bounded number of threads, whatever clients do."""
+"""The HTTP endpoint: `/metrics`, `/healthz` and `/readyz`. It answers from the state of this
+process, with a bounded number of threads, whatever clients do."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ log = logging.getLogger(__name__)
 
 _THREADS = 4
 _WAITING_CLIENTS = 32
-"""Connections that the system keeps until a thread is free."""
+"""The most connections that the system keeps until a thread is free."""
 _REQUEST_S, _RESPONSE_S = 5.0, 10.0
-"""How long a client may take for its request, and for taking the response."""
+"""Seconds that a client may take for its request, and for receiving the response."""
 _MOST_BYTES = 16 << 10
-"""Of a request, which has no body."""
+"""The most bytes of a request, which has no body."""
 _FRESH_S = 1.0
-"""For so long one rendering answers every scrape."""
+"""Seconds for which one rendering answers every scrape."""
 _RETRY_S = 0.5
 _JSON = "application/json"
 
 
 class Endpoint:
-    """Listens from the start until `close`, or until the process ends."""
+    """The HTTP server, which listens until `close`, or until the process ends."""
 
     def __init__(self, address: str, port: int, reports: Callable[[], Sequence[Report]]) -> None:
         """`port` 0: any free one. Raises HeadraceError("spark.metrics_port")."""
@@ -55,7 +55,7 @@ class Endpoint:
             ).start()
 
     def close(self) -> None:
-        """Listen no more; never raises."""
+        """Stop listening; never raises."""
         self._is_closed = True
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the threads
@@ -63,7 +63,7 @@ class Endpoint:
             self._listener.close()
 
     def answer(self, path: str) -> tuple[HTTPStatus, str, bytes]:
-        """Status, content type and body of a path."""
+        """Return status, content type and body of a path."""
         if path == "/metrics":
             return HTTPStatus.OK, CONTENT_TYPE_PLAIN_0_0_4, self._metrics()
         if path == "/healthz":
@@ -92,12 +92,12 @@ class Endpoint:
                     _Exchange(connection, self)
                 except OSError:
                     pass  # the client is gone
-                except Exception:  # the next request may find it well
+                except Exception:  # another request may succeed
                     log.warning("a request for metrics failed", exc_info=True)
 
 
 class _Exchange(BaseHTTPRequestHandler):
-    """One request and its response, by the library's parser, over bytes that came in time."""
+    """A request and its response, parsed by the library, from bytes that were received in time."""
 
     def __init__(self, connection: socket.socket, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -126,16 +126,16 @@ class _Exchange(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def version_string(self) -> str:
-        """The header `Server`."""
+        """Return the header `Server`."""
         return "headrace"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Requests are not logged."""
+        """Do nothing: requests are not logged."""
 
 
 def _head(connection: socket.socket) -> bytes | None:
-    """What a client sends until the empty line; None of one that ends, or takes too long. A request
-    that is too large is cut, and refused for that."""
+    """Return a client's request up to the empty line; None if the client ends, or takes too long. A
+    request that is too large is truncated, and refused for that."""
     deadline = time.monotonic() + _REQUEST_S
     head = b""
     while b"\r\n\r\n" not in head and b"\n\n" not in head:
@@ -168,19 +168,19 @@ def _listener(address: str, port: int) -> socket.socket:
 
 
 def _reason(error: Exception) -> str:
-    """Without the address, which Python adds."""
+    """Return the error's reason without the address, which Python adds."""
     return (getattr(error, "strerror", None) or str(error)).partition(" (")[0]
 
 
 def _health(reports: Sequence[Report]) -> tuple[HTTPStatus, str, bytes]:
-    """Whether no query has failed."""
+    """Return the response of `/healthz`: OK if no query has failed."""
     is_well = all(report.state != FAILED for report in reports)
     status = HTTPStatus.OK if is_well else HTTPStatus.SERVICE_UNAVAILABLE
     return _json(status, {"status": "ok" if is_well else "failed", "queries": _queries(reports)})
 
 
 def _readiness(reports: Sequence[Report]) -> tuple[HTTPStatus, str, bytes]:
-    """Whether every query that has not been stopped works."""
+    """Return the response of `/readyz`: OK if every query that has not been stopped works."""
     running = [report for report in reports if report.state != "stopped"]
     is_ready = bool(running) and all(report.is_ready for report in running)
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
@@ -189,7 +189,7 @@ def _readiness(reports: Sequence[Report]) -> tuple[HTTPStatus, str, bytes]:
 
 
 def _queries(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """No messages: they may have names of a database in them."""
+    """Return the queries without messages, which may contain names from a database."""
     return [
         {"query": report.name or report.query, "state": report.state}
         | ({} if report.error is None else {"error": report.error["code"]})

@@ -1,5 +1,5 @@
-"""Reports as metrics of Prometheus: Debezium's, by the names that its example configuration of the
-JMX exporter gives them, and headrace's own."""
+"""Reports as metrics of Prometheus: Debezium's, by the names in its example configuration of the
+JMX exporter, and headrace's own."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from headrace.spark.monitoring.report import Report
 
 _QUERY = ("plugin", "name", "query")
 _MOST_TABLES = 1000
-"""Tables of a query that have series of their own."""
+"""The most tables of a query that have series of their own."""
 _SCANNED = "RowsScanned"
 
 
 def exposition(reports: Sequence[Report], now: float) -> bytes:
-    """The text format 0.0.4 of Prometheus."""
+    """Return the text format 0.0.4 of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(reports, now))
     return generate_latest(registry)
@@ -39,11 +39,11 @@ class _Families(Collector):
         self._reports, self._now = reports, now
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is known before it is asked for."""
+        """Return nothing: the metrics are known only when they are collected."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that have a value."""
+        """Yield the metrics that have a value."""
         families: dict[str, Metric] = {}
         for report in self._reports:
             labels = _labels(report)
@@ -68,7 +68,7 @@ def _add_own(
 
 
 def _bounded(samples: Iterable[Sample]) -> Iterator[Sample]:
-    """Series of tables are bounded, whatever a query captures."""
+    """Limit the series of tables, whatever a query captures."""
     tables = 0
     for sample in samples:
         tables += "table" in sample[0]
@@ -92,7 +92,7 @@ def _add_database(families: dict[str, Metric], report: Report, labels: Mapping[s
 
 
 def database_metrics(plugin: str | None) -> Sequence[DatabaseMetric]:
-    """What the databases of the connector with these metrics say of themselves."""
+    """Return the declarations of the database's metrics for the connector with this plugin."""
     for definition in definitions():
         if definition.metrics_plugin == plugin:
             return definition.database_metrics
@@ -109,8 +109,8 @@ def _add_debezium(families: dict[str, Metric], report: Report, labels: Mapping[s
 
 
 def _numbers(name: str, value: Any) -> Iterator[Sample]:
-    """The samples of a value as the JMX exporter makes them of a bean's attribute: numbers and
-    booleans, and the rows of each table."""
+    """Yield the samples of a value as the JMX exporter makes them of a bean's attribute: numbers
+    and booleans, and the rows of each table."""
     if isinstance(value, bool | int | float):
         yield {}, float(value)
     elif name == _SCANNED and isinstance(value, Mapping):

@@ -1,5 +1,5 @@
-"""Reports on disk, for other processes: one of each running query beside the files of its user's
-sources, and one in the state folder of a command, which outlives it."""
+"""Files of reports for other processes: one for each running query, in a folder of its user, and
+one in the state folder of a command, which survives it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ STATUS = "status.json"
 _KIND = "query"
 _CHECKPOINT = "checkpoint"
 _AGAIN_S = 10.0
-"""A report that stays the same is written again after this time: that its process lives."""
+"""Seconds after which an unchanged report is written again, to show that its process lives."""
 
 
 class ReportFile:
-    """The report of one query of this process. Never raises: a query goes on without."""
+    """The report of one query of this process. Never raises: the query continues without it."""
 
     def __init__(
         self, name: str, folder: Path | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        """`name` tells the queries of a process apart. `folder` is the query's state folder."""
+        """`name` distinguishes the queries of a process. `folder` is the query's state folder."""
         short = hashlib.sha256(name.encode()).hexdigest()[:16]
         self._told = told_path(short, _KIND)
         self._status = None if folder is None else folder / STATUS
@@ -39,7 +39,7 @@ class ReportFile:
         self._at = 0.0
 
     def write(self, report: Report) -> None:
-        """Replace the former report, where there is something new or it is time."""
+        """Replace the former report, if something has changed or it is due."""
         members = report.to_json()
         now, said = self._clock(), {name: one for name, one in members.items() if name != "time"}
         if said == self._written and now - self._at < _AGAIN_S:
@@ -51,7 +51,7 @@ class ReportFile:
                 _replace(path, text)
 
     def end(self, report: Report) -> None:
-        """The query is over, or this process is about to end."""
+        """Write the last report, because the query is over, or this process is about to end."""
         self._written = {}
         self.write(report)
         if self._told is not None:
@@ -68,9 +68,9 @@ def _replace(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the query of a checkpoint. `report` is the last one (None: nothing ever
-    reported it); `batch` is the last finished micro-batch (-1: none), since `committed` (s since
-    1970). `is_running`: its process runs, and so does it."""
+    """The known state of the query of a checkpoint. `report` is the last one (None: it was never
+    reported); `batch` is the last finished micro-batch (-1: none), since `committed` (s since
+    1970). `is_running`: its process runs, and so does the query."""
 
     report: Report | None
     is_running: bool
@@ -79,13 +79,13 @@ class Known:
 
 
 def running_reports() -> list[Report]:
-    """The reports of all queries of this user that run on this host and report."""
+    """Return the reports of all queries of this user that run on this host and report."""
     return [report for report in _told_reports() if not report.is_over]
 
 
 def known_of(folder: Path) -> Known | None:
-    """What is known of the query of a state folder, or of a checkpoint of Spark; None: it is
-    neither."""
+    """Return the state of the query of a state folder, or of a checkpoint of Spark; None for any
+    other folder."""
     folder = folder.absolute()
     checkpoint = folder / _CHECKPOINT if (folder / _CHECKPOINT).is_dir() else folder
     state = folder.parent if folder.name == _CHECKPOINT and _has_status(folder.parent) else folder
@@ -118,7 +118,7 @@ def _has_status(folder: Path) -> bool:
 
 
 def _read(path: Path) -> Report | None:
-    """The report of a file; None if the file is missing or not a report."""
+    """Return the report of a file; None if the file is missing or not a report."""
     try:
         return Report.from_json(json.loads(path.read_text()))
     except (OSError, ValueError, TypeError, AttributeError):

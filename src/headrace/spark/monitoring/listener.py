@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _MOST_ENDED = 20
-"""Queries that have ended and are still shown."""
+"""The number of ended queries that are still shown."""
 
 
 class MetricsListener(StreamingQueryListener):
@@ -36,17 +36,17 @@ class MetricsListener(StreamingQueryListener):
 
     @property
     def url(self) -> str | None:
-        """Where it listens, `http://ADDRESS:PORT`; None: nowhere."""
+        """The endpoint's URL, `http://ADDRESS:PORT`; None without an endpoint."""
         return self._monitor.url
 
     def close(self) -> None:
-        """End the endpoint; queries go on. It ends with the process, too."""
+        """Close the endpoint; queries continue. It ends with the process, too."""
         self._monitor.close()
 
     @cached_property
     def _jlistener(self) -> Any:
-        """What a session in this process adds: one call of the JVM for each event, where PySpark
-        copies an event member by member."""
+        """The listener that a session in this process adds: one call of the JVM for each event;
+        PySpark's own copies an event member by member."""
         from pyspark import SparkContext
 
         jvm: Any = SparkContext._jvm
@@ -54,19 +54,19 @@ class MetricsListener(StreamingQueryListener):
         return sql.streaming.PythonStreamingQueryListenerWrapper(_OfJvm(self._queries))
 
     def onQueryStarted(self, event: Any) -> None:
-        """A query started, or started again with the same checkpoint."""
+        """Handle a query's start, at first or again with the same checkpoint."""
         self._queries.started(str(event.id), str(event.runId), event.name)
 
     def onQueryProgress(self, event: Any) -> None:
-        """A micro-batch finished."""
+        """Handle the progress of a micro-batch."""
         self._queries.progressed(event.progress.json)
 
     def onQueryIdle(self, event: Any) -> None:
-        """A query had nothing to do."""
+        """Handle a query that had nothing to do."""
         self._queries.idle(str(event.id))
 
     def onQueryTerminated(self, event: Any) -> None:
-        """A query was stopped, or failed."""
+        """Handle a query that was stopped, or failed."""
         self._queries.ended(str(event.id), str(event.runId), event.exception)
 
 
@@ -79,12 +79,12 @@ class _Queries:
         self._runs: dict[str, str] = {}
 
     def observed(self) -> dict[str, ObservedQuery]:
-        """The queries that are known now."""
+        """Return the queries that are known now."""
         with self._lock:
             return dict(self._observed)
 
     def started(self, identity: str, run: str, name: str | None) -> None:
-        """Records that a query started, for the first time or again."""
+        """Note that a query started, for the first time or again."""
         with self._lock:
             query = self._observed.pop(identity, None) or ObservedQuery(find=_find)
             ended = [one for one, known in self._observed.items() if known.is_over]
@@ -94,7 +94,7 @@ class _Queries:
         query.started(identity, name)
 
     def progressed(self, text: str) -> None:
-        """Spark's JSON of a micro-batch."""
+        """Take Spark's JSON of a micro-batch."""
         progress = json.loads(text)
         identity = progress["id"]
         if self._known(identity) is None:  # it had started before the listener was added
@@ -105,13 +105,13 @@ class _Queries:
             query.progressed(progress, rows)
 
     def idle(self, identity: str) -> None:
-        """There was nothing to do."""
+        """Note that the query had nothing to do."""
         query = self._known(identity)
         if query is not None:
             query.idle()
 
     def ended(self, identity: str, run: str, exception: str | None) -> None:
-        """A run ended. Spark says so in its own time: another one may have started."""
+        """Note that a run ended. Spark reports it with a delay: another run may have started."""
         with self._lock:
             query = self._observed.get(identity) if self._runs.get(identity) == run else None
         if query is None:
@@ -151,7 +151,7 @@ class _OfJvm:
 
 
 def _find(identity: str) -> StreamingQuery | None:
-    """The query that runs in this process's session."""
+    """Return the query that runs in this process's session."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)

@@ -1,4 +1,4 @@
-"""Keeps the files and the endpoint of this process's queries up to date, beside them."""
+"""Keeps the files and the endpoint of this process's queries up to date, in threads of its own."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LOOK_S = 2.0
 
 
 class Monitor:
-    """`queries` gives the observed queries by names that tell them apart. A thread of it asks what
-    is new every two seconds and writes files; the endpoint answers by itself."""
+    """Updates reports. `queries` returns the observed queries by unique names. A thread polls them
+    every two seconds and writes files; the endpoint answers by itself."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class Monitor:
         return None if self._endpoint is None else self._endpoint.port
 
     def reports(self) -> list[Report]:
-        """The reports of the queries that read a source of headrace."""
+        """Return the reports of the queries that read a source of headrace."""
         return [query.report() for query in self._queries().values() if query.is_ours]
 
     def close(self) -> None:
-        """The last reports, and no more; never raises."""
+        """Write the last reports, and stop; never raises."""
         self._ended.set()
         self._thread.join(_LOOK_S)
         if self._endpoint is not None:
@@ -71,7 +71,7 @@ class Monitor:
         while not self._ended.wait(_LOOK_S):
             try:
                 self._look()
-            except Exception:  # the queries go on without
+            except Exception:  # the queries continue without it
                 if not has_failed:
                     log.warning("the state of a query cannot be reported", exc_info=True)
                 has_failed = True

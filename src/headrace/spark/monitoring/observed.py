@@ -1,5 +1,4 @@
-"""A query as those who run it see it: its starts and failures, Spark's progress, and what its
-source says meanwhile."""
+"""An observed query: its starts and failures, Spark's progress, and its source's reports."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class ObservedQuery:
-    """All methods may be called from any thread, and ask neither the database nor, but for
-    `look`, Spark. `find` gives the query where it is known by its id only (None: it is not
-    found)."""
+    """The state of a query from outside. All methods may be called from any thread, and query
+    neither the database nor, except for `look`, Spark. `find` returns the query if only its id is
+    known (None: it is not found)."""
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class ObservedQuery:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`labels` are the `plugin` and the `server`, `query` and `name` the query's id and name,
-        where they are known beforehand."""
+        if they are known beforehand."""
         self._clock, self._find = clock, find
         self._checkpoint, self._labels = checkpoint, dict(labels or {})
         self._lock = threading.Lock()
@@ -62,7 +61,7 @@ class ObservedQuery:
         self._began = self._since = clock()
 
     def started(self, query: str, name: str | None, running: StreamingQuery | None = None) -> None:
-        """Spark started a run of the query with this id and name, at first or again."""
+        """Note that Spark started a run of the query with this id and name, at first or again."""
         with self._lock:
             self._id, self._name, self._query = query, name, running
             self._situation, self._has_looked = None, False
@@ -70,8 +69,8 @@ class ObservedQuery:
             self._starts += 1
 
     def progressed(self, progress: Mapping[str, Any], rows: int | None) -> None:
-        """A micro-batch finished: Spark's JSON of it, and its events (None: those of the replicas,
-        whose sink runs in this process)."""
+        """Note that a micro-batch finished: Spark's JSON of it, and its events (None: those of the
+        replicas, whose sink runs in this process)."""
         busy = float((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1000
         with self._lock:
             self._batches += 1
@@ -83,30 +82,30 @@ class ObservedQuery:
         self._take(progress)
 
     def idle(self) -> None:
-        """There was nothing to do."""
+        """Note that the query had nothing to do."""
         with self._lock:
             self._is_idle = True
 
     def failed(self, error: HeadraceError, *, is_tried_again: bool) -> None:
-        """An error ended the run."""
+        """Note that an error ended the run."""
         self._end(RESTARTING if is_tried_again else FAILED, error)
 
     def stopped(self) -> None:
-        """The query was stopped, or has done all that it was asked for."""
+        """Note that the query was stopped, or has finished its work."""
         self._end(STOPPED, None)
 
     def look(self) -> None:
-        """Ask Spark what it says without a micro-batch: every few seconds, beside the query. Never
-        raises."""
+        """Poll Spark for progress without a micro-batch: every few seconds, besides the query.
+        Never raises."""
         with self._lock:
             is_over, is_idle = self._outcome is not None, self._is_idle
             query, has_looked = self._query, self._has_looked
         if is_over:
             return
-        # Spark's and Py4J's errors say that the query ended right now.
+        # Errors of Spark and Py4J mean that the query is just ending.
         with contextlib.suppress(Exception):
             query = query or self._find(self._id)
-            if query is None:  # of a server that is spoken to by Spark Connect, for example
+            if query is None:  # of a server reached by Spark Connect, for example
                 if is_idle:
                     self._take_nothing()
                 return
@@ -123,8 +122,8 @@ class ObservedQuery:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is known to read a source of headrace: by what its source says, or by the
-        error with which it ended before that."""
+        """Whether the query is known to read a source of headrace: by a report of its source, or by
+        the error with which it ended before that."""
         with self._lock:
             error = None if self._outcome is None else self._outcome[1]
             is_own_error = error is not None and error.code not in OF_ANY_QUERY
@@ -132,12 +131,12 @@ class ObservedQuery:
 
     @property
     def is_over(self) -> bool:
-        """Whether its run ended, and no other one has started."""
+        """Whether the run ended, and no other one has started."""
         with self._lock:
             return self._outcome is not None and self._outcome[0] != RESTARTING
 
     def report(self) -> Report:
-        """What is known now."""
+        """Return a report of the present state."""
         now = self._clock()
         with self._lock:
             situation, outcome = self._situation, self._outcome
@@ -178,7 +177,7 @@ class ObservedQuery:
             )
 
     def _said(self, written: Mapping[str, Any] | None) -> dict[str, Any]:
-        """State, error and waiting, of the query's end or of what its source wrote."""
+        """Return state, error and waiting, of the query's end or of its source's file."""
         said: dict[str, Any] = {
             "state": State.STARTING.value, "since": self._since, "error": None, "attempts": 0,
             "retries": self._retries, "waits": None, "warnings": (),
@@ -198,7 +197,7 @@ class ObservedQuery:
         return said
 
     def _take(self, progress: Mapping[str, Any]) -> None:
-        """Metrics of the source, where Spark's progress has any."""
+        """Take the source's metrics from Spark's progress, if it has any."""
         metrics = reported_metrics(progress)
         if metrics is not None:
             with self._lock:
@@ -207,7 +206,7 @@ class ObservedQuery:
                     self._labels = dict(metrics.source)
 
     def _take_nothing(self) -> None:
-        """An idle source has acknowledged all that it gave."""
+        """Note that an idle source has acknowledged all its changes."""
         with self._lock:
             self._is_idle = False
             if self._metrics is not None:

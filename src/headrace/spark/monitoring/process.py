@@ -11,19 +11,20 @@ from typing import Any
 
 _ZOMBIE = "Z"
 _FRESH_S = 30.0
-"""A process writes its report more often than that."""
+"""Seconds within which a process writes its report again."""
 
 
 def this_process() -> dict[str, Any]:
-    """The identity of this process: its id, when it began (in ticks of its host's clock; None: the
-    system does not say), and the host whose ids these are."""
+    """Return the identity of this process: its id, its start time (in ticks of its host's clock;
+    None: unknown), and the host of these ids."""
     pid = os.getpid()
     return {"pid": pid, "began": _began(pid), "host": _host(), "hostname": socket.gethostname()}
 
 
 def is_running(process: Mapping[str, Any], written: float, now: float) -> bool:
-    """Whether the process of a report runs. Of another host, or another container, nobody can tell:
-    there it runs if its report was `written` a short time before `now` (both s since 1970)."""
+    """Return whether the process of a report runs. For another host, or another container, that is
+    unknown: it counts as running if its report was `written` shortly before `now` (both s since
+    1970)."""
     if process.get("host") != _host():
         return now - written < _FRESH_S
     pid = int(process["pid"])
@@ -35,7 +36,8 @@ def is_running(process: Mapping[str, Any], written: float, now: float) -> bool:
 
 @cache
 def _host() -> str:
-    """Ids of processes are those of a boot of a host, and of a container."""
+    """Return the identity of the host: ids of processes are unique in a boot of a host, and in a
+    container."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -44,7 +46,7 @@ def _host() -> str:
 
 
 def _began(pid: int) -> int | None:
-    """When a process began; None also for a process that has ended."""
+    """Return the start time of a process; None also for a process that has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

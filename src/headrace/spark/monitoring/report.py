@@ -1,5 +1,4 @@
-"""What is known of a query at one moment: what `headrace status` prints, and what metrics are made
-of."""
+"""The state of a query at one moment, for `headrace status` and for metrics."""
 
 from __future__ import annotations
 
@@ -10,28 +9,28 @@ from typing import Any
 from headrace.connectors.states import State
 
 RESTARTING, FAILED, STOPPED = "restarting", "failed", "stopped"
-"""States of a query whose source says nothing: it is started again after an error, an error ended
-it, or it was stopped."""
+"""States of a query whose source does not report: it is started again after an error, an error
+ended it, or it was stopped."""
 STATES = (*(state.value for state in State), RESTARTING, FAILED, STOPPED)
 _BEGUN = tuple(state.value for state in State if state is not State.STARTING)
 _OVER = (FAILED, STOPPED)
 _DONE = (STOPPED, State.ENDED.value)
 _SILENT_S = 15.0
-"""A query that has nothing to do reports every 10 seconds. One that reports nothing for longer is
-held up, by its database or by its sink."""
+"""Seconds without a report after which a query counts as blocked by its database or its sink; an
+idle query reports every 10 seconds."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Times are seconds since 1970. `process` says which process made it, at `time`.
+    """The state of a query. Times are seconds since 1970. `process` made the report, at `time`.
 
-    `query` is Spark's id of the query, `name` its name, `checkpoint` the folder that
-    `headrace run` was given. `plugin` and `server` are the labels of Debezium's metrics. `state` is
-    one of STATES, since `since`; `error` is what ended the query, or what the source tries again
-    after (`attempts` times in a row by now, `retries` in all); `waits` says what the work waits
-    for, since `waits_since`. `rows`, `batches` and `busy_seconds` count finished micro-batches
-    since `started`, and `restarts` the starts after the first. `metrics` are those of the source,
-    as of `reported`; `tables` are the figures of replicas.
+    `query` is Spark's id of the query, `name` its name, `checkpoint` the folder of `headrace run`.
+    `plugin` and `server` are the labels of Debezium's metrics. `state` is one of STATES, since
+    `since`; `error` is the one that ended the query, or after which the source tries again
+    (`attempts` times in a row so far, `retries` in total); `waits` says what the work waits for,
+    since `waits_since`. `rows`, `batches` and `busy_seconds` count finished micro-batches since
+    `started`, and `restarts` the starts after the first. `metrics` are those of the source, as of
+    `reported`; `tables` are the figures of replicas.
     """
 
     time: float
@@ -61,12 +60,13 @@ class Report:
 
     @staticmethod
     def from_json(members: Mapping[str, Any]) -> Report:
-        """What `to_json` gave, also of another version. Raises TypeError for something else."""
+        """Read the object of `to_json`, also of another version. Raises TypeError for another
+        object."""
         known = {one.name for one in fields(Report)}
         return Report(**{name: value for name, value in members.items() if name in known})
 
     def to_json(self) -> dict[str, Any]:
-        """The report by the names of the fields."""
+        """Return the report by the names of the fields."""
         return asdict(self)
 
     @property
@@ -76,28 +76,28 @@ class Report:
 
     @property
     def is_ready(self) -> bool:
-        """Whether streaming or a snapshot has begun, and no error is in the way."""
+        """Whether streaming or a snapshot has begun, without an error."""
         return self.state in _BEGUN and self.error is None
 
     @property
     def database(self) -> Mapping[str, Any]:
-        """What the database says of its log and of this reader; empty: nothing yet."""
+        """The database's state of its log and of this reader; empty: not known yet."""
         return (self.metrics or {}).get("database") or {}
 
     @property
     def lag_bytes(self) -> int | None:
-        """Bytes of log that are not acknowledged yet; None: not known."""
+        """Bytes of log that are not acknowledged yet; None: unknown."""
         return self.database.get("lag_bytes")
 
     @property
     def retained_bytes(self) -> int | None:
-        """Bytes of log that the database keeps because of this reader; None: not known."""
+        """Bytes of log that the database keeps because of this reader; None: unknown."""
         return self.database.get("retained_bytes")
 
     @property
     def oldest_unacknowledged_seconds(self) -> float | None:
         """Age of the oldest change that the source has and that is in no finished micro-batch, when
-        the source last reported; 0: there is no such change; None: not known."""
+        the source last reported; 0: there is no such change; None: unknown."""
         metrics = self.metrics
         if metrics is None or metrics["snapshot"].get("SnapshotRunning"):
             return None
@@ -107,10 +107,9 @@ class Report:
         return float(oldest) / 1000
 
     def lag_seconds(self, now: float) -> float | None:
-        """How far the sink may lag behind the source: the age of the oldest change that is not in
-        it. Where nothing was reported for longer than an idle query takes to report, the time since
-        then counts, too: nobody knows what was committed meanwhile. None: not known, or nothing is
-        to follow."""
+        """Return how far the sink may lag behind the source: the age of the oldest change that it
+        does not have. After the interval in which an idle query reports, the time since the last
+        report is added, because later commits are unknown. None: unknown, or nothing follows."""
         oldest = self.oldest_unacknowledged_seconds
         if oldest is None or self.reported is None or self.state in _DONE:
             return None
@@ -119,5 +118,5 @@ class Report:
 
     @property
     def failing_tables(self) -> list[str]:
-        """Replicas that have stopped."""
+        """Names of replicas that have stopped."""
         return [name for name, figures in self.tables.items() if figures.get("error")]

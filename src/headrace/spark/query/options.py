@@ -1,4 +1,4 @@
-"""A configuration, however it is written, as options of `format("headrace")`, checked at once."""
+"""A configuration, in any format, as options of `format("headrace")`, checked at once."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SCHEMA, _UNKNOWN, _SAMPLED = "target.schema", "target.schema.unknown", "sampled
 _UNRESOLVED = "config.unresolved_reference"
 _FUNCTION = "headrace.options"
 _QUIET = ("config.ignored", "config.not_needed")
-# Set by Spark Connect: the source then runs where the server is, with the server's environment.
+# Set by Spark Connect: then the source runs on the server's host, with the server's environment.
 _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def options(configuration: Configured | None = None, /, **properties: object) -> dict[str, str]:
     """See headrace.options."""
     given = _read(configuration).with_overrides(_keywords(configuration, properties))
-    given, _ = given.split(OF_SPARK)  # the session has its settings
+    given, _ = given.split(OF_SPARK)  # the settings belong to the session
     config, problems = examine(given)
     if any(name in os.environ for name in _CONNECT):
         problems = [problem for problem in problems if problem.code != _UNRESOLVED]
@@ -50,8 +50,8 @@ def options(configuration: Configured | None = None, /, **properties: object) ->
 
 
 def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Properties:
-    """The properties with the schemas that transforms let the connector find out, so that every
-    process of a query has the same ones. `config` is what the properties say. Raises
+    """Return the properties with the schemas that transforms sample from the database, so that
+    every process of a query has the same ones. `config` is the parsed configuration. Raises
     HeadraceError that names the property."""
     aliases = [
         member.variables[0]
@@ -76,10 +76,10 @@ def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Pro
 
 
 def read_configuration(configuration: object, function: str) -> Properties:
-    """A configuration, however it is written: a dict with the names of Debezium or of Debezium
-    Server, a body for Kafka Connect, what `headrace.options` gave, the path of a file, or the text
-    of one. `function` is who was given it. Raises HeadraceError as `read_file` and `read_text`, and
-    ("config.invalid") for anything else."""
+    """Read a configuration in any format: a dict with the names of Debezium or of Debezium Server,
+    a body for Kafka Connect, the result of `headrace.options`, the path of a file, or the text of
+    one. `function` is the caller's name for messages. Raises HeadraceError as `read_file` and
+    `read_text`, and ("config.invalid") for anything else."""
     match configuration:
         case Mapping():
             packed, bare = unpack(configuration)
@@ -97,8 +97,9 @@ def read_configuration(configuration: object, function: str) -> Properties:
 
 
 def is_configuration(given: object) -> bool:
-    """Whether it is one for `read_configuration`, where it may be a type of Spark, or the DDL of
-    columns, as well. A text that can only be a path is one, whether the file exists or not."""
+    """Return whether an object is a configuration for `read_configuration`, where it may also be a
+    type of Spark, or the DDL of columns. A text that can only be a path is one, whether the file
+    exists or not."""
     if not isinstance(given, str):
         return isinstance(given, Mapping | os.PathLike)
     text = given.strip()
@@ -111,14 +112,15 @@ def is_configuration(given: object) -> bool:
 
 
 def _is_file(text: str) -> bool:
-    """Whether a file has this text as its path; a text that is too long for a path has none."""
+    """Return whether a file has this text as its path; False for a text that is too long for a
+    path."""
     try:
         return Path(text).is_file()
     except (OSError, ValueError):
         return False
 
 
-# One word with a slash or a file's ending: no DDL has them outside of backticks.
+# A word with a slash or a file's suffix: DDL contains these only inside backticks.
 _PATH = re.compile(r"[^\s`]*(?:/[^\s`]*|\.(?:properties|json|conf))")
 
 
@@ -127,7 +129,7 @@ def _read(configuration: Configured | None) -> Properties:
 
 
 def _keywords(configuration: Configured | None, given: Mapping[str, object]) -> Properties:
-    """Keyword arguments by the properties' names: `topic_prefix` is topic.prefix."""
+    """Return keyword arguments by the properties' names: `topic_prefix` is topic.prefix."""
     if not given:
         return Properties()
     spelled = read_mapping({name.replace("_", "."): value for name, value in given.items()})

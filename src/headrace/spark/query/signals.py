@@ -23,8 +23,8 @@ _ENDS = (IGNORED, "COMPLETED", "ABORTED")
 
 @dataclass(frozen=True)
 class Outcome:
-    """`kind` is HEEDED, IGNORED, or the type of a notification (STARTED, COMPLETED, …); `data` is
-    what was said with it."""
+    """An outcome of a signal. `kind` is HEEDED, IGNORED, or the type of a notification (STARTED,
+    COMPLETED, …); `data` is its additional data."""
 
     signal: str
     kind: str
@@ -32,8 +32,8 @@ class Outcome:
 
 
 class SignalJournal:
-    """The journal of this process, a numbered line for each outcome; the older half goes when the
-    file becomes large."""
+    """The journal of this process, a numbered line for each outcome; the older half is removed if
+    the file becomes large."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         self._number = 0
@@ -43,7 +43,7 @@ class SignalJournal:
                 self._path.touch()
 
     def write(self, identity: str, kind: str, data: Mapping[str, str]) -> None:
-        """An Observer of headrace.signals.notifications; never raises."""
+        """Write an outcome, as an Observer of headrace.signals.notifications; never raises."""
         if self._path is None:
             return
         self._number += 1
@@ -64,18 +64,19 @@ class SignalJournal:
         newer.replace(path)
 
     def remove(self) -> None:
-        """Never raises."""
+        """Remove the file. Never raises."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
 
 def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> Iterator[Outcome]:
-    """The outcomes of a signal, until its work is done; the last outcome is HEEDED if the signal
-    does not request an incremental snapshot. A restarted source process reports the later ones.
+    """Yield the outcomes of a signal, until its work is done; the last outcome is HEEDED if the
+    signal does not request an incremental snapshot. A restarted source process reports the later
+    ones.
 
-    Raises HeadraceError: "signals.not_heeded" when no query on this host applied it for `seconds`;
-    "signals.query_ended" when one did, and for `seconds` none has been running.
+    Raises HeadraceError: "signals.not_heeded" if no query on this host applied it for `seconds`;
+    "signals.query_ended" if one did, and for `seconds` none has been running.
     """
     deadline = Deadline(seconds)
     told: dict[Path, int] = {}
@@ -115,21 +116,21 @@ def _unfinished(
 
 
 def _name(config: ConnectorConfig) -> str:
-    """The name of a connector's server, however it is run."""
+    """Return a file name for a connector's server, however the connector is run."""
     server = f"{config.connector_class}\n{config.topic_prefix}"
     return hashlib.sha256(server.encode()).hexdigest()[:16]
 
 
 def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
-    """The outcomes of a signal that a journal has after the line `after`, with the line numbers."""
+    """Yield a signal's outcomes in a journal after the line `after`, with the line numbers."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
-        return  # it ended right now
+        return  # the process has just ended
     for line in lines:
         try:
             members = json.loads(line)
         except ValueError:
-            return  # is being written
+            return  # the line is being written
         if members["number"] > after and members["signal"] == signal:
             yield members["number"], Outcome(signal, members["kind"], members["data"])

@@ -1,5 +1,5 @@
-"""What the sources of a driver do, for programs that speak to it by Spark Connect: the files in
-which they say so are on the driver's host, where a batch read of `format("headrace")` finds them.
+"""States of a driver's sources, for programs that use Spark Connect: the sources' files are on the
+driver's host, where a batch read of `format("headrace")` finds them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Written(InputPartition):
 
 
 class SituationsReader(DataSourceReader):
-    """A row for each source of the driver that it is read by, with what the source wrote last."""
+    """Yields a row with the last text of each source of this driver."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Runs on the driver's host, in a process under its JVM."""
+        """Read the files on the driver's host, in a child process of its JVM."""
         paths = [path for jvm in ancestors() for path in told_paths(str(jvm), _KIND)]
         texts = []
         for path in paths:
             try:
                 texts.append((path.stat().st_mtime, path.read_text()))
             except OSError:
-                continue  # it ended right now
+                continue  # the source has just ended
         return [Written([text for _, text in sorted(texts, reverse=True)])]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
@@ -49,15 +49,15 @@ class SituationsReader(DataSourceReader):
 def newest_on_server(
     session: SparkSession, progress: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """What the first headrace source of a query wrote last. Spark's progress (its JSON) has the
-    name of its server (topic.prefix); before there is any, it is the only source that the driver
-    has. None where there are several, and where the driver has no such source."""
+    """Return the last state that the first headrace source of a query wrote. Spark's progress (its
+    JSON) has the name of its server (topic.prefix); without progress, it is the only source of the
+    driver. None if the driver has several, or has no such source."""
     from pyspark.errors import PySparkException
 
     try:
         rows = session.read.format("headrace").option(SITUATIONS, "true").load().collect()
     except PySparkException:
-        return None  # an older headrace, or none
+        return None  # an older headrace, or none is installed
     situations: list[Mapping[str, Any]] = [json.loads(row[0]) for row in rows]
     server = next(_servers(progress or {}), None)
     if server is not None:

@@ -1,8 +1,8 @@
-"""What a query's source is doing, also while Spark knows nothing new of it: it starts, it waits for
+"""The state of a query's source, including states that Spark does not know: it starts, it waits for
 a database that does not answer.
 
-Spark has no way to report that, so the source process keeps a small file beside Spark's sockets,
-which the driver reads; both run on one host.
+Spark cannot report these, so the source process keeps a small file beside Spark's sockets, which
+the driver reads; both run on one host.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _KIND = "json"
 
 @dataclass(frozen=True)
 class Status:
-    """`state` is `starting`, `snapshotting`, `waiting to stream`, `streaming`, `blocked` or `ended`
-    of the source, or `failed` or `stopped` of the query. `error` is what ended the query, or what
-    the source tries again after (`attempts` times by now); None: all is well. `message` says it
-    in one line. `since` is when that began (None: not known). `warnings` are what should be known
-    though the query goes on, such as captured tables whose changes do not arrive. `waits` says what
-    the source's work waits for, such as a table's lock (None: nothing, or nobody knows)."""
+    """The state of a query. `state` is `starting`, `snapshotting`, `waiting to stream`,
+    `streaming`, `blocked` or `ended` of the source, or `failed` or `stopped` of the query. `error`
+    is the one that ended the query, or after which the source tries again (`attempts` times so
+    far); None: no error. `message` describes the state in one line. `since` is its beginning (None:
+    unknown). `warnings` do not stop the query, such as captured tables whose changes do not arrive.
+    `waits` says what the source's work waits for, such as a table's lock (None: nothing, or
+    unknown)."""
 
     state: str
     message: str
@@ -54,7 +55,7 @@ _OBJECT = re.compile(r"[\w.$]+@[0-9a-f]+\b")
 
 
 def status(query: StreamingQuery) -> Status:
-    """What the first headrace source of `query` is doing."""
+    """Return the state of the first headrace source of `query`."""
     error = failures.error(query)
     if error is not None:
         return Status("failed", str(error), error)
@@ -79,13 +80,13 @@ def status(query: StreamingQuery) -> Status:
 
 
 CATCHING_UP = "catching up"
-"""In place of `streaming` until everything was read that the log held when the stream was opened,
-whether it is captured or not."""
+"""The state in place of `streaming` until the source has read the log up to the end that it had
+when the stream was opened, whether the changes are captured or not."""
 
 
 def source_state(query: StreamingQuery) -> str | None:
-    """The state of the first headrace source of `query`, as in Status, or CATCHING_UP; None where
-    it is not known."""
+    """Return the state of the first headrace source of `query`, as in Status, or CATCHING_UP; None
+    if it is unknown."""
     written = _newest(query)
     if written is None:
         return None
@@ -93,8 +94,8 @@ def source_state(query: StreamingQuery) -> str | None:
 
 
 def has_begun(query: StreamingQuery) -> bool:
-    """Whether the first headrace source of `query` reads rows or the log, or has told why it does
-    not yet: of an error that it tries again after, or of what it waits for."""
+    """Return whether the first headrace source of `query` reads rows or the log, or has reported
+    why not yet: an error after which it tries again, or what it waits for."""
     written = _newest(query)
     if written is None:
         return False
@@ -113,13 +114,14 @@ _PROCESSING = "Processing new data"
 
 
 def is_processing(query: StreamingQuery) -> bool:
-    """Whether a micro-batch is running."""
+    """Return whether a micro-batch is running."""
     told = query.status
     return bool(told["isTriggerActive"]) and told["message"] == _PROCESSING
 
 
 def waited_for(query: StreamingQuery) -> str:
-    """What a query without rows waits for, in words; empty where nothing says so. Never raises."""
+    """Return what a query without rows waits for, in words; empty if that is unknown. Never
+    raises."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -130,7 +132,7 @@ def waited_for(query: StreamingQuery) -> str:
         if current.waits is not None:
             return current.waits
         if current.since is None:
-            # A micro-batch that is over had its source, whatever is known of that.
+            # A finished micro-batch had a source, even without a report of it.
             is_starting = query.isActive and query.lastProgress is None
             return "the process of the source was being started" if is_starting else ""
         words = {state.value: words for state, words in _WAITED_FOR.items()}.get(current.state, "")
@@ -140,21 +142,22 @@ def waited_for(query: StreamingQuery) -> str:
 
 
 def source_is_over(query: StreamingQuery) -> bool:
-    """Whether the first headrace source of `query`, which ends by itself, has given all."""
+    """Return whether the first headrace source of `query`, which ends by itself, has returned
+    all."""
     written = _newest(query)
     return written is not None and bool(written["over"])
 
 
 def source_report(query: StreamingQuery) -> Mapping[str, Any] | None:
-    """The head of the log and the metrics, as the first headrace source of `query` told them last;
-    None where Spark's progress has them, and where nothing is known."""
+    """Return the head of the log and the metrics, as last reported by the first headrace source of
+    `query`; None if Spark's progress has them, or nothing is known."""
     written = _newest(query)
     return None if written is None else written["report"]
 
 
 class StatusFile:
-    """The file of this process, which works for the process above it. It is gone when the source
-    ends; what killed processes left is swept."""
+    """The file of this process, which works for its parent process. It is removed when the source
+    ends; files of killed processes are removed, too."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         self._lock = threading.Lock()
@@ -168,7 +171,7 @@ class StatusFile:
         self._is_over = False
 
     def write(self, situation: Situation) -> None:
-        """Replace what is in it; never raises: the query goes on without."""
+        """Replace the file's content; never raises: the query continues without it."""
         if self._path is None:
             return
         self._situation = situation
@@ -201,21 +204,21 @@ class StatusFile:
             fresh.replace(self._path)
 
     def tell(self, report: Mapping[str, Any], *, is_over: bool) -> None:
-        """What Spark's progress says where Spark asks for it: the head of the log and the metrics;
-        and whether a source that ends by itself has given all. Never raises."""
+        """Write what Spark's progress has if Spark asks for it: the head of the log and the
+        metrics; and whether a source that ends by itself has returned all. Never raises."""
         self._report, self._is_over = report, is_over
         if self._situation is not None:
             self.write(self._situation)
 
     def remove(self) -> None:
-        """Never raises."""
+        """Remove the file. Never raises."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
 
 def metrics_labels(config: ConnectorConfig) -> dict[str, str]:
-    """`plugin` and `server`: what Debezium's metrics of this configuration are known by."""
+    """Return `plugin` and `server`, the labels of Debezium's metrics for this configuration."""
     return {"plugin": definition_of(config).metrics_plugin, "server": config.topic_prefix}
 
 
@@ -224,8 +227,8 @@ def _name(jvm: int, config: ConnectorConfig) -> str:
 
 
 def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
-    """What the source of `query` wrote last; None before it wrote anything. Of a query that is
-    spoken to by Spark Connect its server is asked."""
+    """Return the last state that the source of `query` wrote; None before the first. For a query of
+    Spark Connect its server is asked."""
     session = getattr(query, "_session", None)
     if session is not None:
         from headrace.spark.query.situations import newest_on_server
@@ -237,8 +240,8 @@ def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
 
 
 def situation_name(query: StreamingQuery) -> str | None:
-    """What `read_situation` is asked for; None of a query without a headrace source, and where the
-    JVM is out of reach. It stays the same for the query's life."""
+    """Return the name for `read_situation`; None for a query without a headrace source, and if the
+    JVM cannot be reached. It stays the same for the query's life."""
     found = _options_and_jvm(query)
     if found is None:
         return None
@@ -247,19 +250,19 @@ def situation_name(query: StreamingQuery) -> str | None:
 
 
 def read_situation(name: str) -> Mapping[str, Any] | None:
-    """What a source wrote last, by the names that `StatusFile.write` gives; None before it wrote
-    anything."""
+    """Return the last state that a source wrote, with the names of `StatusFile.write`; None before
+    the first."""
     paths = told_paths(name, _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
         written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
     except (OSError, ValueError):
-        return None  # it ended, or changes, right now
+        return None  # it ends, or changes, at this moment
     return written
 
 
 def _options_and_jvm(query: StreamingQuery) -> tuple[dict[str, str], int] | None:
-    """The options of the first headrace source of `query`, and the JVM's process id."""
+    """Return the options of the first headrace source of `query`, and the JVM's process id."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 

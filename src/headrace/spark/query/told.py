@@ -1,5 +1,5 @@
-"""Files through which a source process tells other processes of its user, on its host, what it
-does. Their names end in its process id, and they are gone when it ends."""
+"""Files through which a source process reports to other processes of its user, on its host. Their
+names end with its process id, and they are removed when it ends."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
 CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
 BOUNDED = "headrace.query.bounded"
 SITUATIONS = "headrace.query.situations"
-"""An option of a batch read: not the events are read, but what the sources of this driver do."""
+"""An option of a batch read: it reads the states of this driver's sources instead of events."""
 SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC, BOUNDED))
-"""Options of a source that its connector does not have. Of one that writes to a sink: the output,
-the folder of the sink's state and the query's checkpoint (all on this host), and whether to wait
-for the disk. Where Spark does not say where ranges start: the query's checkpoint, and whether the
-source ends with what the log has when it starts (`true` or `false`; missing: Spark's trigger
-decides, which is a user's)."""
+"""Options of a source that its connector does not have. For a source that writes to a sink: the
+output, the folder of the sink's state and the query's checkpoint (all on this host), and whether to
+wait for the disk. If Spark does not report where ranges start: the query's checkpoint, and whether
+the source ends with the log that exists at its start (`true` or `false`; missing: Spark's trigger,
+which the user sets, decides)."""
 
 
 def of_connector(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a source that are its connector's."""
+    """Return the options of a source that are its connector's."""
     return {name: options[name] for name in options if name.lower() not in SINK_OPTIONS}
 
 
 def told_path(name: str, kind: str) -> Path | None:
-    """The file `name` of this process, whose kind is its suffix; None where there is no folder for
-    it. What killed processes left is swept."""
+    """Return the file `name` of this process, whose kind is its suffix; None if there is no folder
+    for it. Files of killed processes are removed."""
     folder = _folder()
     if not make_private(folder):
         return None
@@ -41,12 +41,12 @@ def told_path(name: str, kind: str) -> Path | None:
 
 
 def told_paths(name: str, kind: str) -> Iterator[Path]:
-    """The files of this name and kind whose processes run."""
+    """Yield the files of this name and kind whose processes run."""
     return (path for path in _folder().glob(f"{name}-*.{kind}") if _is_alive(path))
 
 
 def parent_of(pid: int) -> int | None:
-    """The process above another one; None where that is not to be known."""
+    """Return the parent of a process; None if it cannot be found."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -55,7 +55,7 @@ def parent_of(pid: int) -> int | None:
 
 
 def ancestors() -> Iterator[int]:
-    """The processes above this one, the nearest first."""
+    """Yield the ancestors of this process, the nearest first."""
     pid: int | None = os.getppid()
     while pid:
         yield pid

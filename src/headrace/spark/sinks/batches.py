@@ -1,8 +1,8 @@
-"""Sinks whose micro-batches end in the command's process, which lives already.
+"""Sinks whose micro-batches are committed in the command's process, which is already running.
 
-Spark's own commit of a Python sink runs a process per micro-batch, and a worker per task. And the
+Spark's own commit of a Python sink runs a process per micro-batch, and a worker per task. The
 session and the frame in Python that `foreachBatch` makes cost a fifth of the CPU of a small
-micro-batch, which needs none: the JVM calls with its own frame.
+micro-batch, which needs neither: the JVM calls with its own frame.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class BatchSink(Sink):
-    """A sink with a source of its own, whose tasks write; what they say of it ends here.
+    """A sink with a source of its own, whose tasks write; their descriptions are committed here.
 
     Spark calls `end` between the entries of a micro-batch in the logs of offsets and of commits, so
-    a micro-batch may come again: a sink has it once.
+    a micro-batch may come again: a sink must apply it once.
     """
 
     _spark: SparkSession
 
     @abstractmethod
     def read(self, stream: EventStream) -> DataFrame:
-        """The rows of the source; asked again at each restart of the query."""
+        """Return the rows of the source; called again at each restart of the query."""
 
     @abstractmethod
     def end(self, frame: Any, batch: int) -> None:
-        """Commit a micro-batch. `frame` is the JVM's, and its tasks run when `rows_of` asks for its
+        """Commit a micro-batch. `frame` is the JVM's, and its tasks run when `rows_of` reads its
         rows. Raises HeadraceError."""
 
     def writer(self, stream: EventStream) -> DataStreamWriter:
@@ -49,14 +49,14 @@ class BatchSink(Sink):
         return writer
 
     def rows_of(self, frame: Any) -> pa.Table:
-        """The rows of a frame of the JVM."""
+        """Return the rows of a frame of the JVM."""
         from pyspark.sql import DataFrame, SparkSession
 
         session = SparkSession(self._spark.sparkContext, frame.sparkSession())
         return DataFrame(frame, session).toArrow()
 
     def call(self, frame: Any, batch: int) -> None:
-        """Called by the JVM."""
+        """Commit a micro-batch; called by the JVM."""
         self.end(frame, batch)
 
     class Java:

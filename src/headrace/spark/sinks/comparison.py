@@ -1,4 +1,4 @@
-"""What a comparison of a sink's tables with their source is asked for, and what it finds."""
+"""Comparison of a sink's tables with their source: the request, and the results."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 LONGEST_VALUE = 60
-"""Characters of a value that are shown; of longer ones the beginning is, and how long they are."""
+"""The most characters of a value that are shown; of longer values the beginning and the length."""
 
 
 class Kind(StrEnum):
-    """How a row differs."""
+    """The kinds of rows that differ."""
 
     MISSING = "missing in the replica"
     SURPLUS = "not in the source"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 def shown_value(value: object) -> str:
-    """A value for people, at most about LONGEST_VALUE characters."""
+    """Return a value for people, at most about LONGEST_VALUE characters."""
     text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
     if len(text) <= LONGEST_VALUE:
         return text
@@ -30,9 +30,9 @@ def shown_value(value: object) -> str:
 
 @dataclass(frozen=True)
 class RowDifference:
-    """A row that differs: the columns of its key with their values, and of a DIFFERENT row the
-    columns with other values, with that of the source and that of the replica. Values are texts as
-    `shown_value` gives them."""
+    """A row that differs: the columns of its key with their values, and for a DIFFERENT row the
+    columns with other values, each with the source's and the replica's value. Values are texts of
+    `shown_value`."""
 
     kind: Kind
     key: dict[str, str]
@@ -49,7 +49,7 @@ class RowDifference:
         return f"{key}: {self.kind}: {changes}"
 
     def to_json(self) -> dict[str, Any]:
-        """Its members, for output and for the state of a comparison."""
+        """Return the members, for output and for the state of a comparison."""
         columns = {
             name: {"source": source, "replica": replica}
             for name, (source, replica) in self.columns.items()
@@ -58,7 +58,7 @@ class RowDifference:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> RowDifference:
-        """The reverse of `to_json`. Raises KeyError and ValueError."""
+        """Read the object of `to_json`. Raises KeyError and ValueError."""
         columns = {
             name: (each["source"], each["replica"]) for name, each in data["columns"].items()
         }
@@ -67,9 +67,8 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class Repair:
-    """What copies rows of tables of the source again: those that the `condition` of a signal
-    selects, of one table; None: all of the tables, whose rows take the place of all that the
-    replica has."""
+    """A repair copies rows of the source again: those that the `condition` of a signal selects, of
+    one table; None: all rows of the tables, which replace those of the replica."""
 
     tables: tuple[str, ...]
     condition: str | None = None
@@ -77,12 +76,11 @@ class Repair:
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """What was found of a table. `rows` of the source were read in `chunks`; `differing` rows
+    """The result for one table. `rows` of the source were read in `chunks`; `differing` rows
     differ, of which `differences` has the first ones. `unsettled` rows changed each time they were
-    read. `position` is the place of the log, in the words of the database, which the replica had
-    passed at the end (empty: no difference had to be confirmed). `why`: the table was not compared,
-    and this is the reason. `notes` are further sentences. `repairs` is what would copy what
-    differs."""
+    read. `position` is the place of the log, in the notation of the database, which the replica had
+    passed at the end (empty: no difference had to be confirmed). `why`: the reason why the table
+    was not compared. `notes` are further sentences. `repairs` would copy the differing rows."""
 
     name: str
     sources: Sequence[str] = ()
@@ -98,11 +96,11 @@ class ComparedTable:
 
     @property
     def is_equal(self) -> bool:
-        """Whether it was compared and no row differs."""
+        """Whether the table was compared and no row differs."""
         return not self.why and not self.differing
 
     def to_json(self, *, with_repairs: bool = False) -> dict[str, Any]:
-        """Its members, for output; `with_repairs` for the state of a comparison, too."""
+        """Return the members, for output; `with_repairs` for the state of a comparison, too."""
         repairs = [[[*each.tables], each.condition] for each in self.repairs]
         return ({"repairs": repairs} if with_repairs else {}) | {
             "table": self.name,
@@ -119,7 +117,7 @@ class ComparedTable:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> ComparedTable:
-        """The reverse of `to_json` with repairs. Raises KeyError and ValueError."""
+        """Read the object of `to_json` with repairs. Raises KeyError and ValueError."""
         return ComparedTable(
             data["table"],
             data["sources"],
@@ -137,11 +135,11 @@ class ComparedTable:
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """Which tables of the source are compared (`is_chosen`, by their names there), at how many rows
-    of the source in a second at most (None: as fast as they come), how many differing rows of a
-    table are shown, and how many seconds the query may take to pass a place of the log. `restart`:
-    a comparison that was interrupted is forgotten. `check` is called often, and raises what ends
-    the comparison; `report` takes sentences about its progress."""
+    """The request of a comparison: the tables of the source (`is_chosen`, by their names there),
+    the largest number of rows of the source per second (None: unlimited), how many differing rows
+    of a table are shown, and how many seconds the query may take to pass a place of the log.
+    `restart`: an interrupted comparison is discarded. `check` is called often, and raises an error
+    that ends the comparison; `report` gets sentences about its progress."""
 
     is_chosen: Callable[[str], bool] = lambda _name: True
     rate: float | None = None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
 
 _NEAR = 0.85
-"""The similarity from which on a name counts as a misspelling of another one."""
+"""The least similarity at which a name counts as a misspelling of another one."""
 GROUP = "headrace.sinks"
 """The entry points' group."""
 
@@ -41,7 +41,7 @@ BY_POSITION: Mapping[str, str] = {"headrace.slice.order": "position"}
 
 
 class Delivery(StrEnum):
-    """How often an event arrives, also if a process is killed."""
+    """The number of times that an event arrives, also if a process is killed."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -64,13 +64,13 @@ class EventStream(Protocol):
 
     @abstractmethod
     def events(self) -> DataFrame:
-        """The events as rows: topic, partition, key, value, headers, sequence."""
+        """Return the events as rows: topic, partition, key, value, headers, sequence."""
 
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
-        """The rows of the sink's own source, which writes while it reads. `options` are the options
-        of the sink, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that replace
-        those of the configuration."""
+        """Return the rows of the sink's own source, which writes while it reads. `options` are the
+        options of the sink, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that
+        replace those of the configuration."""
 
 
 class Sink(Protocol):
@@ -78,7 +78,8 @@ class Sink(Protocol):
 
     @abstractmethod
     def writer(self, stream: EventStream) -> DataStreamWriter:
-        """The query's writer; called again at each restart of the query. Raises HeadraceError."""
+        """Return the query's writer; called again at each restart of the query. Raises
+        HeadraceError."""
 
     def open(self) -> None:
         """Open the target. At this time the query's state folder is locked, and Spark has not
@@ -86,8 +87,8 @@ class Sink(Protocol):
         return
 
     def new_rows(self, progress: Mapping[str, Any]) -> int:
-        """The number of events of a micro-batch, given Spark's progress of it: Spark's count,
-        unless the sink writes where the events are read."""
+        """Return the number of events of a micro-batch, given Spark's progress of it: Spark's
+        count, unless the sink writes where the events are read."""
         return int(progress.get("numInputRows") or 0)
 
     @property
@@ -100,7 +101,7 @@ class Sink(Protocol):
         return
 
     def start_error(self, error: Exception) -> Exception:
-        """Translates `error`, which the start of the query raised."""
+        """Return a translation of `error`, which the start of the query raised."""
         return error
 
     def stop(self, finished: int) -> None:  # noqa: ARG002
@@ -115,7 +116,7 @@ class Sink(Protocol):
 
 
 class SinkDefinition(Protocol):
-    """One sink: its name, its options, its requirements on a query, and how it is created. A
+    """A sink's name, options, and requirements on a query, and the creation of the sink. A
     definition derives from this class and omits the members that its sink does not need."""
 
     @property
@@ -140,17 +141,17 @@ class SinkDefinition(Protocol):
         return {}
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
-        """Properties of the source that the sink sets if the configuration does not."""
+        """Return properties of the source that the sink sets if the configuration does not."""
         return {}
 
     def packages(self, config: ConnectorConfig) -> Sequence[str]:  # noqa: ARG002
-        """Maven coordinates (`group:artifact:version`) of the jars that the sink needs in Spark,
-        without their dependencies. Raises HeadraceError for invalid options."""
+        """Return Maven coordinates (`group:artifact:version`) of the jars that the sink needs in
+        Spark, without their dependencies. Raises HeadraceError for invalid options."""
         return ()
 
     def session_settings(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
-        """Settings of Spark that the sink needs in the command line's sessions; the configuration
-        overrides them. Raises HeadraceError for invalid options."""
+        """Return settings of Spark that the sink needs in the command line's sessions; the
+        configuration overrides them. Raises HeadraceError for invalid options."""
         return {}
 
     @property
@@ -177,11 +178,13 @@ class SinkDefinition(Protocol):
 
     @property
     def kernels(self) -> Mapping[str, Sequence[str]]:
-        """The kernels that its Python calls, by module; all their arguments are int64."""
+        """The kernels that the sink's Python code calls, by module; all their arguments are
+        int64."""
         return {}
 
     def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
-        """The kernels that the sink calls with these options, if not all queries call the same."""
+        """Return the kernels that the sink calls with these options, if they differ between
+        queries."""
         return self.kernels
 
     @property
@@ -190,8 +193,8 @@ class SinkDefinition(Protocol):
         return ()
 
     def own_options(self, config: ConnectorConfig) -> dict[str, str]:
-        """The options of the sink as they are written, without `headrace.sink.` and without the
-        sink's name, which Debezium Server's properties contain. If an option is written in both
+        """Return the options of the sink as they are written, without `headrace.sink.` and without
+        the sink's name, which Debezium Server's properties contain. If an option is written in both
         ways, the one with the name takes precedence."""
         prefix = f"{self.name}."
         given = config.headrace_sink
@@ -200,24 +203,24 @@ class SinkDefinition(Protocol):
         return bare | {name.removeprefix(prefix): given[name] for name in named}
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """The `own_options` that the sink does not know."""
+        """Return the `own_options` that the sink does not know."""
         return [name for name in self.own_options(config) if name not in self.options]
 
     def written(self, config: ConnectorConfig, option: str) -> str:  # noqa: ARG002
-        """The property that has one of `own_options`, as its writer calls it."""
+        """Return the property that sets one of `own_options`, as the user wrote it."""
         return f"headrace.sink.{option}"
 
     def nearest_option(self, name: str) -> str | None:
-        """The option that `name` is almost; None: there is no such."""
+        """Return the option that is similar to `name`; None without such an option."""
         name = name.lower()
         if near := get_close_matches(name, self.options, n=1, cutoff=_NEAR):
             return near[0]
         return next((each for each in self.options if distance(name, each, 1) <= 1), None)
 
     def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
-        """The warnings about options that the sink does not know. Raises
+        """Return the warnings about options that the sink does not know. Raises
         HeadraceError("spark.unknown_sink_option") for an option whose name is similar to a known
-        one, and for every one if headrace.unknown.properties=fail."""
+        one, and for every unknown one if headrace.unknown.properties=fail."""
         warnings, errors = list[HeadraceError](), list[HeadraceError]()
         for name in self.unknown_options(config):
             near = self.nearest_option(name)
@@ -242,8 +245,8 @@ class SinkDefinition(Protocol):
 
     @abstractmethod
     def make(self, query: SinkQuery) -> Sink:
-        """Creates a sink, which does not hold resources yet: it is not closed if the state folder
-        is in use, or if the source refuses to start. Raises HeadraceError for invalid or missing
+        """Create a sink, which does not hold resources yet: it is not closed if the state folder is
+        in use, or if the source refuses to start. Raises HeadraceError for invalid or missing
         options, and if a package of the sink is not installed."""
 
     def resync(
@@ -253,9 +256,9 @@ class SinkDefinition(Protocol):
         tables: Sequence[str],  # noqa: ARG002
         signal: str,  # noqa: ARG002
     ) -> None:
-        """Note that captured tables, which have these names in the database, are about to be copied
-        again: the signal of that id will ask for their rows. `state` is the sink's folder; the
-        query may be running. Raises HeadraceError."""
+        """Note that captured tables, by their names in the database, are about to be copied again:
+        the signal of that id will request their rows. `state` is the sink's folder; the query may
+        be running. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_resync",
             f"The sink {self.name} has no tables that can be copied again",
@@ -272,14 +275,14 @@ class SinkDefinition(Protocol):
         )
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
-        """Maintain the tables or files of a query, which may be running; yields lines about them.
+        """Maintain the tables or files of a query, which may be running; yield lines about them.
         Raises HeadraceError."""
         self.require_upkeep(query.config)
         return iter(())
 
     @property
     def comparison_overrides(self) -> Mapping[str, str]:
-        """Properties of the source with which its rows are read to be compared."""
+        """Properties of the source for reading its rows for a comparison."""
         return {}
 
     def require_comparison(self, config: ConnectorConfig) -> None:  # noqa: ARG002
@@ -296,21 +299,21 @@ class SinkDefinition(Protocol):
         query: SinkQuery,
         request: ComparisonRequest,  # noqa: ARG002
     ) -> Iterator[ComparedTable]:
-        """Compare the tables of a query, which runs, with their source, and say of each what was
-        found. Raises HeadraceError."""
+        """Compare the tables of a query, which runs, with their source; yield a result for each.
+        Raises HeadraceError."""
         self.require_comparison(query.config)
         return iter(())
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
-        """Checks that the target is ready and the options are valid. It only reads, and does not
+        """Check that the target is ready and the options are valid. It only reads, and does not
         raise errors for its findings."""
         from headrace.findings import Findings
 
         return Findings()
 
     def check_by_java(self, config: ConnectorConfig, spark: Mapping[str, str]) -> Findings:  # noqa: ARG002
-        """Checks that need a JVM with the jars that settings of Spark name; asked where `check` has
-        found no error. As `check` otherwise."""
+        """Run checks that need a JVM with the jars of Spark's settings; called if `check` found no
+        error. Otherwise like `check`."""
         from headrace.findings import Findings
 
         return Findings()

@@ -6,21 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Figures = Mapping[str, Mapping[str, Any]]
-"""By the name of a table."""
+"""Figures by the name of a table."""
 _figures: dict[str, Callable[[], Figures]] = {}
 
 
 def publish(query: str, figures: Callable[[], Figures]) -> None:
-    """From now on `figures` returns the figures of a query's tables."""
+    """Register `figures`, which returns the figures of a query's tables."""
     _figures[query] = figures
 
 
 def withdraw(query: str) -> None:
-    """Nobody answers for the query any more."""
+    """Remove the query's figures."""
     _figures.pop(query, None)
 
 
 def figures_of(query: str) -> Figures:
-    """The figures of a query's tables; empty where its sink has none, or runs elsewhere."""
+    """Return the figures of a query's tables; empty if its sink has none, or runs in another
+    process."""
     answer = _figures.get(query)
     return {} if answer is None else answer()

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class FormatDefinition(SinkDefinition):
-    """A sink that Spark finds by its name; its options are the format's, and not looked at."""
+    """A sink that Spark finds by its name; its options are the format's, and are not checked."""
 
-    name = ""  # of the class: each object has its own
+    name = ""  # declared in the class; each object has its own
     delivery = Delivery.AT_LEAST_ONCE
 
     def __init__(self, name: str, near: str | None = None) -> None:
-        """`near` is the known sink that a name which Spark does not find may stand for."""
+        """`near` is the known sink that was probably meant if Spark does not find the name."""
         self.name, self._near = name, near
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:  # noqa: ARG002
-        """No options: Spark knows the options of its formats."""
+        """Return no options: Spark knows the options of its formats."""
         return []
 
     def make(self, query: SinkQuery) -> Sink:
@@ -42,7 +42,7 @@ class FormatSink(Sink):
     """Writes rows by a format of Spark."""
 
     def __init__(self, name: str, options: Mapping[str, str], near: str | None = None) -> None:
-        """`near` as FormatDefinition has it."""
+        """`near`: see FormatDefinition."""
         self._name, self._options, self._near = name, options, near
 
     def writer(self, stream: EventStream) -> DataStreamWriter:
@@ -50,7 +50,7 @@ class FormatSink(Sink):
         return stream.events().writeStream.format(self._name).options(**self._options)
 
     def start_error(self, error: Exception) -> Exception:
-        """HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
+        """Return HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
         if not any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound")):
             return error
         near = self._near

@@ -1,5 +1,4 @@
-"""Finds the sink that `headrace.sink.type` names: by the definitions that are installed, or a
-format of Spark.
+"""Finds the sink named by `headrace.sink.type`: an installed definition, or a format of Spark.
 
 Definitions come from the entry points of the group `headrace.sinks`, so that another package can
 add a sink.
@@ -22,7 +21,7 @@ from headrace.spark.sinks.formats import FormatDefinition
 
 log = logging.getLogger(__name__)
 
-# pyproject.toml has the same as entry points; see headrace.connectors.registry.
+# The same names are entry points in pyproject.toml; see headrace.connectors.registry.
 _BUILT_IN = {
     "console": "headrace.sinks.console.definition:DEFINITION",
     "delta": "headrace.sinks.delta.definition:DEFINITION",
@@ -32,7 +31,7 @@ _BUILT_IN = {
     "kafka": "headrace.sinks.kafka.definition:DEFINITION",
 }
 _NOT_SUPPORTED = ("http", "kinesis", "pubsub", "pulsar")
-"""Sinks of Debezium Server that Spark has no format for."""
+"""Sinks of Debezium Server for which Spark has no format."""
 _OF_SPARK = (
     *("avro", "csv", "hudi", "json", "memory", "noop", "orc", "parquet"),
     *("rate", "socket", "text", "xml"),
@@ -40,27 +39,27 @@ _OF_SPARK = (
 """Formats of Spark and of usual packages; Spark finds others by itself."""
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _OF_FOLDERS = ("checkpoint", "owner", "sink")
-"""What else is in the state folder of a query, beside the sink's folder."""
+"""The other names in the state folder of a query, which no sink may have."""
 _WORDS = " or ".join(map(repr, _OF_FOLDERS))
 _SHORT = 4
-"""Letters of a name, without which one that is near is not meant."""
+"""The least length of a name, in letters, for suggestions of similar names."""
 
 
 def built_in() -> tuple[SinkDefinition, ...]:
-    """Headrace's own definitions."""
+    """Return headrace's own definitions."""
     return tuple(map(_built_in, _BUILT_IN))
 
 
 def sinks() -> tuple[SinkDefinition, ...]:
-    """Every definition that is installed: headrace's own, then those of other packages by name.
-    One that is not usable is left out with a warning."""
+    """Return every installed definition: headrace's own, then those of other packages by name. An
+    unusable one is left out with a warning."""
     return (*built_in(), *_added())
 
 
 def find_sink(name: str) -> SinkDefinition:
-    """The definition for a value of `headrace.sink.type`; one of a format of Spark where no sink
-    has that name. Raises HeadraceError("cli.sink_not_supported") for a sink that neither Spark nor
-    headrace has, ("cli.sink_misspelled") for a name that is nearly that of one."""
+    """Return the definition for a value of `headrace.sink.type`; that of a format of Spark if no
+    sink has the name. Raises HeadraceError("cli.sink_not_supported") for a sink that neither Spark
+    nor headrace has, ("cli.sink_misspelled") for a name that is similar to a sink's."""
     if name in _BUILT_IN:
         return _built_in(name)
     for definition in _added():
@@ -86,8 +85,8 @@ def find_sink(name: str) -> SinkDefinition:
 
 
 def _near(name: str) -> Sequence[str]:
-    """The sinks that a name is all but equal to, ours first: in another case, or with one letter
-    more, less, wrong or out of place. Spark's formats have no case."""
+    """Return the sinks with almost the same name, ours first: in another case, or with one letter
+    added, missing, wrong or swapped. Spark's formats have no case."""
     lowered = name.lower()
     if lowered in _OF_SPARK or "." in name:
         return ()
@@ -111,7 +110,7 @@ def _built_in(name: str) -> SinkDefinition:
 
 @cache
 def _added() -> tuple[SinkDefinition, ...]:
-    """The definitions of other packages, by name."""
+    """Return the definitions of other packages, by name."""
     added: dict[str, SinkDefinition] = {}
 
     def faults(definition: object) -> Iterator[str]:
@@ -126,7 +125,8 @@ def _added() -> tuple[SinkDefinition, ...]:
 
 
 def _faults(definition: Any) -> Iterator[str]:
-    """What keeps an object from being a definition. Raises what its properties raise."""
+    """Yield the reasons why an object is not a valid definition. Raises errors of its
+    properties."""
     if SinkDefinition not in type(definition).__mro__:
         yield f"{definition!r} is not a SinkDefinition: name an instance of a class derived from it"
         return
@@ -142,8 +142,8 @@ def _faults(definition: Any) -> Iterator[str]:
 
 
 def import_worker_modules() -> None:
-    """Import what tasks of all sinks need. What the module of another package raises is a warning:
-    its own queries meet the error when they need what failed."""
+    """Import the modules that tasks of all sinks need. An error of another package's module is a
+    warning: its own queries raise the error when they need the module."""
     for definition in sinks():
         for module in definition.worker_modules:
             try:
@@ -161,5 +161,5 @@ def import_worker_modules() -> None:
 
 
 def forget_added() -> None:
-    """Look for other packages' definitions again: what is installed has changed."""
+    """Forget other packages' definitions, because the installed packages have changed."""
     _added.cache_clear()

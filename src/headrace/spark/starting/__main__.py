@@ -1,4 +1,4 @@
-"""Prints the folder for PYTHONPATH, for drivers whose JVM starts before Python does:
+"""Prints the folder for PYTHONPATH, for drivers whose JVM starts before Python:
 `PYTHONPATH=$(python -m headrace.spark.starting) spark-submit …`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The environment variable through which processes of Spark come to headrace.spark.starting."""
+"""The environment variable by which processes of Spark run headrace.spark.starting."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _VARIABLE = "PYTHONPATH"
 
 
 def prepare(environment: MutableMapping[str, str]) -> None:
-    """Put FOLDER before what PYTHONPATH has: the JVM passes it on to the processes that it starts
-    on its host, and to none of other hosts."""
+    """Put FOLDER at the beginning of PYTHONPATH: the JVM passes it to the processes that it starts
+    on its host, and not to other hosts."""
     had = environment.get(_VARIABLE)
     if not had:
         environment[_VARIABLE] = str(FOLDER)

@@ -13,7 +13,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connect.private_folders import make_private
 
 LONGEST_S = 60.0
-"""Seconds that a process waits for others: one that takes longer holds nobody up."""
+"""Seconds that a process waits for others: a slow one does not block them for longer."""
 _LOOK_S = 0.05
 
 _has_come = False
@@ -22,21 +22,21 @@ _PARENT = "_HEADRACE_PARENT"
 
 
 def remember_parent() -> None:
-    """Called where a process starts: later the one above it may be another."""
+    """Note the parent of this process at its start: later it may have another one."""
     os.environ[_PARENT] = f"{os.getpid()} {os.getppid()}"
 
 
 def first_parent() -> int:
-    """The process that started this one, where that was noted; else the one above it."""
+    """Return the process that started this one, if that was noted; else the present parent."""
     noted = os.environ.get(_PARENT, "").split()
     return int(noted[1]) if noted[:1] == [str(os.getpid())] else os.getppid()
 
 
 @contextlib.contextmanager
 def turn(longest: float = LONGEST_S) -> Iterator[None]:
-    """Waits until fewer processes of this user than the machine has cores are inside of a turn, but
-    at most `longest` seconds; where there is no folder for locks, not at all. A process that dies
-    leaves its turn. Ends this process when the one above it ends meanwhile.
+    """Wait until fewer processes of this user than the machine has cores are inside a turn, but at
+    most `longest` seconds; without a folder for locks, not at all. The turn of a process ends with
+    the process. Ends this process if its parent ends meanwhile.
     """
     parent, deadline = first_parent(), Deadline(longest)
     with contextlib.ExitStack() as held:
@@ -49,7 +49,7 @@ def turn(longest: float = LONGEST_S) -> Iterator[None]:
 
 @contextlib.contextmanager
 def first_turn() -> Iterator[None]:
-    """A turn when this process comes here first, and nothing from then on."""
+    """Wait for a turn the first time that this process calls it; do nothing from then on."""
     global _has_come
     if _has_come:
         yield
@@ -60,19 +60,19 @@ def first_turn() -> Iterator[None]:
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def turns_folder() -> Path:
-    """The folder that has a file for each turn; its lock is the turn."""
+    """Return the folder that has a file for each turn; its lock is the turn."""
     return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "turns"
 
 
 def _is_taken(held: contextlib.ExitStack) -> bool:
-    """Whether a turn was free, or turns cannot be had at all; `held` gives it back."""
+    """Return whether a turn was free, or turns are not possible; `held` releases it."""
     folder = turns_folder()
     if not make_private(folder):
         return True

@@ -1,7 +1,7 @@
 """Documents in Extended JSON as columns of Spark's types, in Arrow batches.
 
-The rule of what a value is in a declared type is that of `headrace.documents.target_schema`: exact,
-or a conflict. Version 1 and 2 of Extended JSON are read.
+The conversion to a declared type is that of `headrace.documents.target_schema`: exact, or a
+conflict. Versions 1 and 2 of Extended JSON are read.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def document(
     conflict: ConflictPolicy,
     unknown: UnknownFields = UnknownFields.DROP,
 ) -> Column:
-    """A document's text as a target: a struct of its fields, or VARIANT as the text is. `unknown`
-    says what becomes of fields that a struct lacks.
+    """Return a document's text as a target: a struct of its fields, or VARIANT for the whole text.
+    `unknown` says what happens to fields that a struct lacks.
 
-    Raises HeadraceError `documents.schema_not_understood` for a target with other types than
-    documents are brought to, and `documents.rest_declared`.
+    Raises HeadraceError `documents.schema_not_understood` for a target with types that documents
+    cannot be converted to, and `documents.rest_declared`.
     """
     if not isinstance(target, StructType):
         return F.parse_json(text)
@@ -59,7 +59,7 @@ def document(
 
 
 def _without_variants(kind: DataType) -> DataType:
-    """The type with text in place of VARIANT, which functions over Arrow do not return."""
+    """Return the type with text in place of VARIANT, which functions over Arrow do not return."""
     match kind:
         case VariantType():
             return StringType()
@@ -73,7 +73,7 @@ def _without_variants(kind: DataType) -> DataType:
 
 
 def _with_variants(column: Column, kind: DataType) -> Column:
-    """A column of `_without_variants(kind)` as one of `kind`."""
+    """Return a column of `_without_variants(kind)` as one of `kind`."""
     match kind:
         case VariantType():
             return F.parse_json(column)
@@ -99,12 +99,13 @@ def _converter(schema: TargetSchema, kind: DataType) -> Callable[[pa.Array], pa.
 
 
 def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) -> pa.Array:
-    """Texts of Extended JSON as an array of `kind`, the type of `schema` as Spark has it in Arrow;
-    null where the text is.
+    """Return texts of Extended JSON as an array of `kind`, the Arrow type of `schema` in Spark;
+    null where the text is null.
 
-    Raises HeadraceError: `documents.text_not_understood`, and what `TargetSchema.converted` raises.
+    Raises HeadraceError: `documents.text_not_understood`, and the errors of
+    `TargetSchema.converted`.
     """
-    # Kernels are loaded in tasks, not where the query is put together.
+    # Kernels are loaded in tasks, not where the query is built.
     from headrace.connect.evaluation.columns import bytes_cells
     from headrace.connect.images import TEXT
     from headrace.converters.typed.evaluation import typed_documents
@@ -124,10 +125,11 @@ def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) ->
 
 @cache
 def _compile_in_task() -> None:
-    """What the driver did not compile: once a process, which gets a call for each batch."""
+    """Compile the kernels that the driver did not compile, once per process: the process gets a
+    call for each batch."""
     compile_beforehand(document_kernels())
 
 
 def as_spark(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """An array of `headrace.converters.typed.types` as one of the type that Spark has in Arrow."""
+    """Return an array of `headrace.converters.typed.types` as one of Spark's type in Arrow."""
     return array if array.type == kind else pc.cast(array, kind)

@@ -1,4 +1,4 @@
-"""The last change of each key among change events, as a MERGE wants it."""
+"""The last change of each key among change events, as input of a MERGE."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from headrace.spark.tables.order import Order, any_of, content
 from headrace.spark.tables.placeholders import can_show, shows
 
 DELETED = "__deleted"
-"""Whether the last change of a key deleted its row (boolean, not null)."""
+"""The column of the result that says whether the last change of a key deleted its row (boolean, not
+null)."""
 KEPT = "__kept"
-"""Names of the columns whose values no change tells: the row keeps those that it has."""
+"""The column with the names of columns whose values no change contains: the row keeps its own."""
 
 _TRUNCATED = HeadraceError(
     "spark.truncate_in_fold",
@@ -83,15 +84,15 @@ def fold(
 
 
 def _partitions(ordering: Order) -> list[Column]:
-    """Whether changes of a key are in several partitions whose offsets order them."""
+    """Return whether changes of a key are in several partitions whose offsets order them."""
     if ordering.partition is None:
         return []
     return [(F.min("partition") != F.max("partition")).alias("is_spread")]
 
 
 def _placeholder(configuration: Configured) -> str:
-    """What stands for values that the log of the source lacks. Raises HeadraceError for a
-    configuration that is wrong."""
+    """Return the placeholder for values that the log of the source lacks. Raises HeadraceError for
+    an invalid configuration."""
     given, _ = read_configuration(configuration, "headrace.fold").split(OF_SPARK)
     config = parse_configuration(given)
     if isinstance(config, RelationalConfig):
@@ -100,7 +101,7 @@ def _placeholder(configuration: Configured) -> str:
 
 
 class _Columns:
-    """The columns of a fold: what they are made of, and what they become."""
+    """The columns of a fold, from the input to the result."""
 
     def __init__(self, changes: DataFrame, key: list[str], unavailable: str) -> None:
         self._changes, self._placeholder = changes, unavailable
@@ -131,7 +132,7 @@ class _Columns:
             )
 
     def changes(self) -> DataFrame:
-        """The changes with their operation (null: a tombstone), row and key."""
+        """Return the changes with their operation (null: a tombstone), row and key."""
         operation = F.col("op")
         row = (
             F.col("after")
@@ -154,19 +155,19 @@ class _Columns:
             .withColumn("operation", checked)
             .withColumn("row", row)
             .withColumn("identity", identity)
-            # What has neither a key nor an operation is not a change: a heartbeat, for example.
+            # A row without a key and an operation is not a change, but for example a heartbeat.
             .where(is_known | F.col("op").isNotNull())
         )
 
     def _key_part(self, name: str) -> Column:
-        """A column of the key: of the key itself, or else of the row."""
+        """Return a column of the key: of the key itself, or else of the row."""
         places = [F.col("key").getField(name)] if name in self._held else []
         if self._is_struct and name in self._row.names:
             places += [F.col("after").getField(name), F.col("before").getField(name)]
         return F.coalesce(*places)
 
     def _may_lack(self) -> list[tuple[int, StructField]]:
-        """The columns that can show that the log does not carry a value."""
+        """Return the columns that can show that the log does not carry a value."""
         if not self._is_struct:
             return []
         return [
@@ -179,18 +180,19 @@ class _Columns:
         return shows(value, kind, self._placeholder)
 
     def content(self) -> Column:
-        """A number for what a change says: changes that say the same have the same."""
+        """Return a number for the content of a change: equal for changes with equal content."""
         is_deleted = F.coalesce(F.col("operation") == "d", F.lit(True))
         fields = [(F.col("row").getField(each.name), each.dataType) for each in self._row.fields]
         return content([(is_deleted, BooleanType()), *fields])
 
     def last(self) -> list[Column]:
-        """The last change of a key, and what it would say if others were the last."""
+        """Return the last change of a key, and the content number that the last change could have
+        instead."""
         said = F.struct("operation", "row", "content")
         return _last(said, F.col("content"), "last", "other")
 
     def told(self) -> list[Column]:
-        """The last values of the columns that some changes do not contain."""
+        """Return the last values of the columns that some changes do not contain."""
         made: list[Column] = []
         for at, field in self._may_lack():
             value = F.col("row").getField(field.name)
@@ -201,7 +203,7 @@ class _Columns:
         return made
 
     def is_ordered(self, ordering: Order) -> Column:
-        """True: the changes of a key have a last one. Else an error."""
+        """Return true if the changes of a key have a last one; otherwise an error."""
         differs = [F.col("last.content") != F.col("other")]
         for at, field in self._may_lack():
             value = F.col("last.row").getField(field.name)
@@ -216,7 +218,7 @@ class _Columns:
         return checked.otherwise(F.lit(True))
 
     def shown(self) -> list[Column]:
-        """The columns of the result."""
+        """Return the columns of the result."""
         row, operation = F.col("last.row"), F.col("last.operation")
         lacking = {field.name: at for at, field in self._may_lack()}
         of_row = self._row.names
@@ -239,16 +241,16 @@ class _Columns:
 
 
 def _failure(error: HeadraceError) -> Column:
-    """A text that is an error where it is made."""
+    """Return a text column that raises the error when it is evaluated."""
     return F.raise_error(F.lit(str(error))).cast("string")
 
 
 def _last(
     said: Column, number: Column, name: str, other: str, counts: Column | None = None
 ) -> list[Column]:
-    """`said` of the last change that counts, and the number of what the last change says if null
-    is the last place, and of equal places the one with the least number: it is another number
-    where places leave open which change is the last, and it matters."""
+    """Return `said` of the last change that counts, and the content number of the last change if
+    nulls sort last, and the least number among equal places. The latter differs from the content
+    number of the former if the places leave open which change is the last, and that matters."""
     place, late = F.struct("place", number), F.struct("late_place", F.bitwise_not(number))
     if counts is not None:
         place, late = F.when(counts, place), F.when(counts, late)

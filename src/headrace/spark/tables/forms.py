@@ -46,30 +46,31 @@ from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
 from headrace.spark.tables.misfits import misfit
 
 PLAIN = "plain"
-"""As a comment: numbers and texts that say what they mean, such as a decimal as text or number."""
+"""The comment for numbers and texts with their plain meaning, such as a decimal as text or number."""
 _NUMBER = "^-?[0-9]+$"
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MILLIS = "org.apache.kafka.connect.data.Timestamp"
 _MICROSECONDS: dict[str | None, int] = {temporal.TIMESTAMP.name: 1000, _MILLIS: 1000}
-"""Microseconds of a unit of timestamps."""
+"""Microseconds per unit of timestamps, by schema."""
 _TIMES: dict[str | None, int] = {
     temporal.TIME.name: 1_000,
     temporal.CONNECT_TIME.name: 1_000,
     temporal.MICRO_TIME.name: 1,
 }
-"""Microseconds of a unit of times of day."""
+"""Microseconds per unit of times of day, by schema."""
 _SHORT_DIGITS = 18
-"""Digits of integers of 8 bytes, at most."""
+"""The most digits that always fit an integer of 8 bytes."""
 _PARTS = StructType().add("scale", IntegerType()).add("value", StringType())
 
 
 def comment_of(field: StructField) -> str | None:
-    """The name of a schema that a field's comment says."""
+    """Return the name of a schema in a field's comment."""
     return (field.metadata or {}).get("comment")
 
 
 def wire_type(target: DataType, name: str | None = None) -> DataType:
-    """The type that `from_json` reads values of a target by; `name` is that of their schema."""
+    """Return the type by which `from_json` reads values of a target; `name` is that of their
+    schema."""
     if isinstance(target, StructType):
         fields = [StructField(f.name, wire_type(f.dataType, comment_of(f))) for f in target.fields]
         return StructType(fields)
@@ -95,7 +96,8 @@ _MADE = (
 
 
 def decoded(value: Column, target: DataType, path: str, name: str | None = None) -> Column:
-    """A column of `wire_type(target, name)` as one of `target`; `path` names it in errors."""
+    """Return a column of `wire_type(target, name)` as one of `target`; `path` names it in
+    errors."""
     if isinstance(target, StructType):
         members = [
             decoded(value.getField(f.name), f.dataType, f"{path}.{f.name}", comment_of(f)).alias(
@@ -140,19 +142,19 @@ def _each(target: DataType, path: str, name: str | None) -> Callable[[Column], C
 
 
 def checked(value: Column, made: Column, target: DataType, path: str) -> Column:
-    """`made`, or an error where it is null and `value` is not."""
+    """Return `made`, or an error where it is null and `value` is not."""
     error = F.raise_error(F.lit(str(misfit(path, target.simpleString())))).cast(target)
     return F.coalesce(made, F.when(value.isNotNull(), error))
 
 
 def bound(value: Column, body: Callable[[Column], Column]) -> Column:
-    """`body` of a value that it names several times and that is computed once: an expression
-    would else hold it as many times, and grow with each step."""
+    """Return `body` of a value that it uses several times, so that the value is computed once: the
+    expression would otherwise contain it as many times, and grow with each step."""
     return F.element_at(F.transform(F.array(value), body), F.lit(1))
 
 
 def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
-    """A number as a decimal; null where the type does not hold it exactly."""
+    """Return a number as a decimal; null if the type does not hold it exactly."""
     if name == VARIABLE_SCALE_DECIMAL_NAME:
         return bound(_variable_text(value), lambda text: _exact(text, target))
     if name is not None and name != DECIMAL:
@@ -169,19 +171,19 @@ def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
 
 
 def _bytes(value: Column) -> Column:
-    """The hexadecimal digits of a Base64 text's bytes; null if it is empty or not Base64."""
+    """Return the hexadecimal digits of a Base64 text's bytes; null if it is empty or not Base64."""
     digits = F.hex(F.try_to_binary(value, F.lit("base64")))
     return F.when(digits != "", digits)
 
 
 def _variable_text(value: Column) -> Column:
-    """The digits of a VariableScaleDecimal as text; null beyond 38 of them."""
+    """Return the digits of a VariableScaleDecimal as text; null beyond 38 of them."""
     number = bound(_bytes(value.getField("value")), _unscaled)
     return bound(number, lambda digits: _with_scale(digits, value.getField("scale")))
 
 
 def _exact(text: Column, target: DecimalType) -> Column:
-    """A number's text as a decimal; null where the type would round it."""
+    """Return a number's text as a decimal; null if the type would round it."""
     fraction = F.regexp_extract(text, "\\.([0-9]*?)0*$", 1)
     wide = DecimalType(MOST_DIGITS, MOST_DIGITS - target.precision + target.scale)
     is_same = text.try_cast(target) == text.try_cast(wide)
@@ -190,14 +192,14 @@ def _exact(text: Column, target: DecimalType) -> Column:
 
 
 def _unscaled(digits: Column) -> Column:
-    """The text of an integer, given as hexadecimal digits of its two's complement; null beyond 16
-    bytes."""
+    """Return the text of an integer, given as hexadecimal digits of its two's complement; null
+    beyond 16 bytes."""
     negative = digits >= "8"
     short = F.when(negative, F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
     whole = F.when(negative, F.lpad(digits, 32, "F")).otherwise(F.lpad(digits, 32, "0"))
     high = F.conv(F.substring(whole, 1, 16), 16, -10).cast("decimal(19, 0)")
     low = F.conv(F.substring(whole, 17, 16), 16, 10).cast("decimal(20, 0)")
-    # Each part is nearer to zero than the whole, so none has more digits.
+    # Each part is nearer to zero than the whole, so it has no more digits.
     base = F.lit(Decimal(1 << 64))
     carry = F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0)))
     of_high = ((high + carry) * base).cast("decimal(38, 0)")
@@ -208,7 +210,7 @@ def _unscaled(digits: Column) -> Column:
 
 
 def _with_scale(digits: Column, scale: Column) -> Column:
-    """The text of an integer with a point before the last `scale` digits."""
+    """Return the text of an integer with a point before the last `scale` digits."""
     sign = F.when(digits.startswith("-"), F.lit("-")).otherwise(F.lit(""))
     plain = F.regexp_replace(digits, "^-", "")
 
@@ -221,8 +223,8 @@ def _with_scale(digits: Column, scale: Column) -> Column:
 
 
 def _micros(value: Column, name: str | None) -> Column:
-    """Microseconds since 1970-01-01 of a number in the unit of a schema; null where it has a
-    fraction of one."""
+    """Return the microseconds since 1970-01-01 of a number in the unit of a schema; null if it has
+    a fraction of one."""
     number = value.try_cast("bigint")
     if name == temporal.NANO_TIMESTAMP.name:
         return F.call_function("div", F.when(number % 1000 == 0, number), F.lit(1000))
@@ -234,7 +236,7 @@ def _after_epoch(micros: Column) -> Column:
 
 
 def _clock(value: Column, unit: int) -> Column:
-    """A time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day; null where the
+    """Return a time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day; null if the
     text is not a number."""
     micros = F.try_multiply(value.try_cast("bigint"), F.lit(unit))
     of_day = F.date_format(_after_epoch(micros), "HH:mm:ss.SSSSSS")

@@ -1,5 +1,5 @@
-"""Values that their columns' types do not hold: an error that names the column, and not the value,
-which may be nobody's business."""
+"""Errors of values that their columns' types do not hold: they name the column, and not the value,
+which may be confidential."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from headrace.errors import HeadraceError
 
 CORRUPT = "__corrupt"
-"""The field beside those of a struct out of JSON that has the text where not all of it fits."""
+"""The field, besides those of a struct parsed from JSON, with the text if not all of it fits."""
 _NOT_JSON = HeadraceError(
     "spark.events_not_understood",
     "headrace.table: a key or value is not a JSON object",
@@ -24,7 +24,7 @@ _UNNAMED = HeadraceError(
 
 
 def misfit(path: str, kind: str) -> HeadraceError:
-    """The error of a column whose type does not hold a value."""
+    """Return the error of a column whose type does not hold a value."""
     return HeadraceError(
         "spark.value_does_not_fit",
         f"headrace.table: a value of the column {_lost_value(path, kind)}",
@@ -38,8 +38,8 @@ def _lost_value(path: str, kind: str) -> str:
 
 
 def refused(parsed: Column, kind: StructType, text: Column, prefix: str) -> Column:
-    """An error of type `kind` that names the column of a text which `parsed`, a struct of `kind`
-    out of it, does not hold. `prefix` is the path of the struct."""
+    """Return an error of type `kind` that names the column of a text which does not fit: `parsed`
+    is the struct of `kind` parsed from it. `prefix` is the path of the struct."""
     first = F.get(F.flatten(F.array(*_all_lost(parsed, kind, text, prefix))), F.lit(0))
     before, _, after = str(misfit("C", "T")).partition(_lost_value("C", "T"))
     unnamed = F.when(F.json_object_keys(text).isNotNull(), F.lit(str(_UNNAMED)))
@@ -50,7 +50,7 @@ def refused(parsed: Column, kind: StructType, text: Column, prefix: str) -> Colu
 
 
 def _all_lost(parsed: Column, kind: StructType, text: Column, prefix: str) -> list[Column]:
-    """`_lost` of a struct and of those in it, inner ones first."""
+    """Return `_lost` of a struct and of those in it, inner ones first."""
     inner = [
         lost
         for field in kind.fields
@@ -66,7 +66,7 @@ def _all_lost(parsed: Column, kind: StructType, text: Column, prefix: str) -> li
 
 
 def _lost(parsed: Column, kind: StructType, text: Column, prefix: str) -> Column:
-    """Which fields of a struct are null, and not so in its text."""
+    """Return errors for the fields of a struct that are null, and not null in its text."""
     told = F.from_json(text, "map<string, string>")
     names = F.map_keys(F.map_filter(told, lambda _, value: value.isNotNull()))
     lost = [

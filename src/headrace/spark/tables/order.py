@@ -1,4 +1,4 @@
-"""The order of the changes of a key, and whether it says which of them is the last."""
+"""The order of the changes of a key, and whether it determines the last of them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from headrace.errors import HeadraceError
 _SEQUENCE, _OFFSET = "sequence", "offset"
 """Columns that order the changes of a key, by preference."""
 _PARTITION = ("topic", "partition")
-"""Columns that say whose offsets they are."""
+"""Columns that identify the partition of an offset."""
 _SOURCE = "source."
 _NUMBER = "decimal(38, 0)"
 _TIMES = ("ts_ms", "ts_us", "ts_ns")
 
 
 class Order:
-    """What orders the changes of a DataFrame: its own columns, or the given ones.
+    """The order of a DataFrame's changes: by its own columns, or by the given ones.
 
-    Places compare as the columns do, one after the other. Numbers that are texts in `source`, as
-    in a map, compare as numbers. Raises HeadraceError: `spark.no_order`, `spark.no_such_column`.
+    Places compare like the columns, one after the other. Numbers that are texts in `source`, as in
+    a map, compare as numbers. Raises HeadraceError: `spark.no_order`, `spark.no_such_column`.
     """
 
     def __init__(self, changes: DataFrame, given: str | Column | Sequence[str | Column]) -> None:
@@ -49,18 +49,19 @@ class Order:
         owners = [F.col(name) for name in _PARTITION if name in changes.columns]
         is_offset = self._names == _OFFSET
         self.partition = F.struct(*owners) if is_offset and owners else None
-        """Whose the offsets are that order the changes; None: what orders them holds for all."""
+        """The partition of the offsets that order the changes; None: the order holds for all
+        partitions."""
 
     def place(self) -> Column:
-        """The place of a change: a struct, where null comes first."""
+        """Return the place of a change: a struct, in which nulls sort first."""
         parts: list[Column] = []
         for column, is_number in zip(self._columns, self._are_numbers, strict=True):
             parts += [column.try_cast(_NUMBER), column] if is_number else [column]
         return _struct(parts)
 
     def late_place(self, is_tombstone: Column) -> Column:
-        """The same, where null comes last: another change is the last one by it where a null leaves
-        open which is. A tombstone without a place is of the delete before it."""
+        """Return the place with nulls last: the last change by it is another one if nulls leave
+        open which is the last. A tombstone without a place belongs to the delete before it."""
         parts: list[Column] = []
         for column, is_number in zip(self._columns, self._are_numbers, strict=True):
             parts.append(column.isNull() & ~is_tombstone)
@@ -68,7 +69,7 @@ class Order:
         return _struct(parts)
 
     def ambiguous(self, key: Sequence[str]) -> HeadraceError:
-        """The error of a key, by its columns, with changes of which none is the last."""
+        """Return the error of a key, by its columns, whose changes have no last one."""
         return HeadraceError(
             "spark.ambiguous_order",
             f"headrace.fold: changes of one key ({', '.join(key)}) have the same place in the "
@@ -77,7 +78,8 @@ class Order:
         )
 
     def spread(self, key: Sequence[str]) -> HeadraceError:
-        """The error of a key, by its columns, with changes in several partitions of Kafka."""
+        """Return the error of a key, by its columns, with changes in several partitions of
+        Kafka."""
         return HeadraceError(
             "spark.ambiguous_order",
             f"headrace.fold: changes of one key ({', '.join(key)}) are in several partitions, "
@@ -87,7 +89,7 @@ class Order:
 
 
 def content(columns: Sequence[tuple[Column, DataType]]) -> Column:
-    """A number that is the same for the same values (bigint, never null)."""
+    """Return a number that is equal for equal values (bigint, never null)."""
     return F.xxhash64(*(_hashable(column, kind) for column, kind in columns))
 
 
@@ -104,7 +106,7 @@ def _has_no_hash(kind: DataType) -> bool:
 
 
 def any_of(conditions: Sequence[Column]) -> Column:
-    """Whether one of them holds; there is at least one."""
+    """Return whether one of the conditions, at least one, holds."""
     return reduce(lambda one, other: one | other, conditions)
 
 
@@ -120,7 +122,7 @@ def _own(changes: DataFrame) -> str:
 
 
 def _fields_of_sources() -> str:
-    """How to name them, by connector."""
+    """Return the names of the order's fields for a message, by connector."""
     each = [
         f"{definition.name}: {', '.join(_SOURCE + field for field in definition.change_order)}"
         for definition in definitions()

@@ -1,4 +1,4 @@
-"""The values that stand for those that a log does not carry, by Spark's types.
+"""The placeholders for values that a log does not carry, by Spark's types.
 
 | type | what stands for a value |
 |---|---|
@@ -10,7 +10,7 @@
 | array of integers | its bytes, signed, each a number |
 | array of dates | the same as days since 1970-01-01 |
 
-Other types have nothing that could stand for a value.
+Other types have no placeholder.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _EPOCH = date(1970, 1, 1)
 
 
 def can_show(kind: DataType) -> bool:
-    """Whether values of a type can show that the log does not carry them."""
+    """Return whether values of a type can show that the log does not carry them."""
     return _is_text_map(kind) or any(True for _ in _values(kind, PLACEHOLDER))
 
 
 def shows(value: Column, kind: DataType, placeholder: str) -> Column:
-    """Whether a value of such a type shows that the log does not carry it (never null)."""
+    """Return whether a value of such a type shows that the log does not carry it (never null)."""
     if isinstance(kind, MapType):
         is_alone = F.size(value) == 1
         return F.coalesce(

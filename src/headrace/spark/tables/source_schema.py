@@ -1,4 +1,5 @@
-"""The columns of a source's tables as Spark's types: asked of its catalogue, after its chain."""
+"""The columns of a source's tables in Spark's types: read from its catalogue, after its
+transforms."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _LISTS = {
 
 
 def spark_struct(schema: Schema, name: str) -> StructType:
-    """The struct of a Connect struct's fields, all nullable; `name` is the property that asks for
-    it. Raises HeadraceError("spark.no_struct")."""
+    """Return the struct of a Connect struct's fields, all nullable; `name` is the property that
+    requires it. Raises HeadraceError("spark.no_struct")."""
     kind = typed(schema)
     if not pa.types.is_struct(kind):
         raise HeadraceError(
@@ -37,10 +38,10 @@ def spark_struct(schema: Schema, name: str) -> StructType:
 
 
 def row_shape(config: ConnectorConfig) -> Shape:
-    """The shape of the only table of a stream, after its transforms.
+    """Return the shape of the only table of a stream, after its transforms.
 
-    Raises HeadraceError("spark.row_of_several_tables"), ("spark.row_of_unknown_columns"), and what
-    the connector raises.
+    Raises HeadraceError("spark.row_of_several_tables"), ("spark.row_of_unknown_columns"), and the
+    errors of the connector.
     """
     tables = event_shapes(config)
     include_list = next(
@@ -59,7 +60,7 @@ def row_shape(config: ConnectorConfig) -> Shape:
             "value.converter=variant, or json with headrace.table.",
         )
     shapes = chain_of(config).expected(tables[0])
-    # Tombstones have a shape of their own after some transforms, without a value.
+    # After some transforms tombstones have a shape of their own, without a value.
     shapes = [shape for shape in shapes if shape.value is not None]
     if len({(_type_of(shape.key), _type_of(shape.value)) for shape in shapes}) != 1:
         raise HeadraceError(
@@ -76,7 +77,7 @@ def _type_of(node: Node | None) -> pa.DataType | None:
 
 
 def stream_columns(config: ConnectorConfig) -> StructType:
-    """The six columns of a stream with the converter `row` for keys, values or both."""
+    """Return the six columns of a stream with the converter `row` for keys, values or both."""
     shape = row_shape(config)
     columns = StructType().add("topic", StringType(), False).add("partition", IntegerType())
     for role, node in (("key", shape.key), ("value", shape.value)):

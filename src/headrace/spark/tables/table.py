@@ -1,4 +1,4 @@
-"""One table of a stream of change events as typed columns."""
+"""A table of a stream of change events as typed columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
 from headrace.spark.versions.types import spark_type
 
 PLACES = ("sequence", "partition", "offset", "timestamp")
-"""Columns of events that say where they are, and are kept."""
+"""Columns of events with their place, which are kept."""
 _MOST_TEXT = str((1 << 31) - 1)
 _OPTIONS = {
     "mode": "PERMISSIVE",
@@ -52,7 +52,7 @@ _JSON_NAME = "io.debezium.data.Json"
 class _Layout:
     """The types of a table's events: its rows, its keys (None: left as text) and the source block.
     `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
-    known. `unknown` says what becomes of columns that events have and the rows do not."""
+    known. `unknown` says what happens to columns that events have and the rows do not."""
 
     row: DataType
     key: StructType | None
@@ -101,7 +101,7 @@ def _policy(conflict: str) -> ConflictPolicy:
 
 
 _PARSED, _PARSED_KEY, _VALUE, _KEY = "__parsed", "__parsed_key", "__value", "__key"
-"""Columns between, so that a text is parsed once, however many columns are made of it."""
+"""Intermediate columns, so that a text is parsed once, however many columns are made of it."""
 
 
 def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name: str) -> DataFrame:
@@ -140,7 +140,8 @@ def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name:
 def _unwrapped(
     events: DataFrame, name: str, kind: StructType, parsed: str, unwrapped: str
 ) -> DataFrame:
-    """With the column `unwrapped`: JSON as a struct, with its schema beside it or without."""
+    """Return the events with the column `unwrapped`: JSON as a struct, with or without its
+    schema."""
     text = F.col(name).cast("string")
     prefix = "key." if name == "key" else ""
     held = StructField(CORRUPT, StringType())
@@ -213,7 +214,7 @@ _NO_EVENT = (
 
 
 def _is_tombstone(*, is_wire: bool) -> Column:
-    """Whether an event has no value: null, or JSON's null as payload of a schema."""
+    """Return whether an event has no value: null, or JSON's null as payload of a schema."""
     value = F.col("value")
     if not is_wire:
         return value.isNull()
@@ -224,7 +225,7 @@ def _is_tombstone(*, is_wire: bool) -> Column:
 
 
 def _ddl(kind: DataType) -> str:
-    """The type as a text, whatever the names of its fields."""
+    """Return the type as a text, whatever the names of its fields."""
     if isinstance(kind, StructType):
         fields = (f"`{f.name.replace('`', '``')}`: {_ddl(f.dataType)}" for f in kind.fields)
         return f"struct<{', '.join(fields)}>"
@@ -236,7 +237,7 @@ def _ddl(kind: DataType) -> str:
 
 
 def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
-    """The events, perhaps with more columns, and their key."""
+    """Return the events, perhaps with more columns, and their key."""
     kind, column = events.schema["key"].dataType, F.col("key")
     if isinstance(kind, StructType):
         return events, column
@@ -251,8 +252,8 @@ def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
 
 
 def topics_named(topics: Sequence[str], name: str) -> list[str]:
-    """The topics that are `name`, or end in it after a dot; where none is, those that do so in any
-    case, as filters take names."""
+    """Return the topics that are `name`, or end with it after a dot; if none does, those that do so
+    in any case, as filters compare names."""
     exact = [topic for topic in topics if f".{topic}".endswith(f".{name}")]
     lowered = f".{name}".lower()
     return exact or [topic for topic in topics if f".{topic}".lower().endswith(lowered)]
@@ -263,7 +264,7 @@ _SEVERAL = "matches the topics of several captured tables"
 
 
 def _asked(config: ConnectorConfig, name: str) -> _Layout:
-    """The layout of a table as its database tells it."""
+    """Return the layout of a table, read from its database."""
     shapes = event_shapes(config)
     topics = topics_named([shape.topic for shape in shapes], name)
     chosen = [shape for shape in shapes if shape.topic in topics]
@@ -294,7 +295,8 @@ def _layout_of(shape: Shape) -> _Layout:
 
 
 def _spark_type(schema: Schema) -> DataType:
-    """The Spark type of a schema's values; fields say the name of their schema as comment."""
+    """Return the Spark type of a schema's values; fields have the name of their schema as
+    comment."""
     if schema.type is not Type.STRUCT or not schema.fields or schema.name in _MADE_OF_PARTS:
         kind: DataType = spark_type(typed(schema))
         return kind
@@ -316,7 +318,7 @@ def _comment(schema: Schema) -> dict[str, str]:
 
 
 def _row_type(schema: object) -> str | StructType:
-    """Declared columns; a text that takes documents as a whole stays a text. Raises
+    """Return declared columns; a text for whole documents is returned unchanged. Raises
     HeadraceError("spark.schema_not_understood")."""
     if isinstance(schema, StructType):
         return schema
@@ -361,7 +363,7 @@ def _declared(schema: str | StructType, key: Sequence[str], *, documents: bool) 
 
 _SOURCE = MapType(StringType(), StringType())
 _WHOLE: dict[str, DataType] = {"VARIANT": VariantType(), "STRING": StringType()}
-"""Schemas that take documents as a whole."""
+"""Schemas for whole documents."""
 
 
 def _document_key(key: Sequence[str]) -> StructType:

@@ -1,5 +1,5 @@
-"""Columns that events have and their table did not have when it was asked for: an error, because
-their values would be lost without a word."""
+"""Columns that events have and their table did not have when its schema was read: an error, because
+their values would be lost silently."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pyspark.sql.types import BinaryType, DataType, StringType, VariantType
 from headrace.errors import HeadraceError
 
 _COLUMNS = "{columns}"
-"""Stands in the error for the columns that each row has too many."""
+"""The placeholder in the error for the unknown columns of a row."""
 
 
 def column_names(kind: DataType, value: Column, payload: Column) -> Column | None:
-    """The names of the columns that an event has, which is in the column `value` of this type: an
-    array of strings, or null; None: a struct, whose fields are all that there is.
+    """Return the names of the columns of an event, which is in the column `value` of this type: an
+    array of strings, or null; None for a struct, which has exactly its fields.
 
-    `value` is the event as a struct, `payload` null where its JSON has no schema around it. Rows
-    before and after a change have the same columns, so one of them is looked at, once per event.
+    `value` is the event as a struct, `payload` null if its JSON has no schema. Rows before and
+    after a change have the same columns, so only one of them is read, once per event.
     """
     has_after = value.getField("after").isNotNull()
     if isinstance(kind, VariantType):
@@ -54,7 +54,7 @@ class UnknownColumns:
     names: Column
 
     def refused(self, image: Column, kind: DataType) -> Column:
-        """`image`, a row of the event and of the type `kind`; an error where the event has more
+        """Return `image`, a row of the event and of the type `kind`; an error if the event has more
         columns."""
         known = F.array(*map(F.lit, self.known)).cast("array<string>")
         unknown = F.array_except(self.names, known)

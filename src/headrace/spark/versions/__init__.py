@@ -1,2 +1,2 @@
-"""What depends on the version of Spark: above all how it asks a source for micro-batches
-(decision 27)."""
+"""Differences between versions of Spark: above all how it asks a source for micro-batches (decision
+27)."""

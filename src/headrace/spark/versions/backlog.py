@@ -1,10 +1,11 @@
-"""A micro-batch that has the whole backlog of a log, for a Spark that asks for its end alone.
+"""A micro-batch with the whole backlog of a log, for versions of Spark that ask only for its end.
 
-With the trigger availableNow Spark 4.0 and 4.1 ask once where the log ends, and run one micro-batch
-to there. The end that is given (`{"v": …, "server": …, "backlog": ID}`) is only a name. What it
-stands for is written, range by range and before a task gets any of it, to a journal in the query's
-checkpoint: the same as Spark's own log of offsets, inside of one micro-batch. A micro-batch that is
-planned again has the ranges of its journal, and the next one starts at the last of them.
+With the trigger availableNow Spark 4.0 and 4.1 ask once for the end of the log, and run one
+micro-batch up to it. The end that is returned (`{"v": …, "server": …, "backlog": ID}`) is only a
+name. Its ranges are written, one by one and before a task gets any of them, to a journal in the
+query's checkpoint: the same as Spark's own log of offsets, inside one micro-batch. A micro-batch
+that is planned again has the ranges of its journal, and the next one starts at the end of the last
+one.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _DONE = "done"
 
 
 def place_of(checkpoint: Path, offset: OffsetObject) -> OffsetObject:
-    """The place of the log that an offset in Spark's log stands for.
+    """Return the place of the log for an offset in Spark's log.
 
-    Raises HeadraceError("spark.backlog_lost") where its journal is gone.
+    Raises HeadraceError("spark.backlog_lost") if its journal is gone.
     """
     if BACKLOG not in offset:
         return offset
@@ -46,8 +47,8 @@ def place_of(checkpoint: Path, offset: OffsetObject) -> OffsetObject:
 
 
 class Backlog:
-    """The journal of one micro-batch: its start, the ends of its ranges, and whether no more
-    follow."""
+    """The journal of one micro-batch: its start, the ends of its ranges, and whether it is
+    complete."""
 
     def __init__(self, checkpoint: Path, name: str) -> None:
         self._checkpoint = checkpoint
@@ -56,8 +57,8 @@ class Backlog:
     def partitions(
         self, ranges: Ranges, start: OffsetObject, *, extends: bool
     ) -> Sequence[InputPartition]:
-        """The partitions of the micro-batch that begins at `start`. It has the ranges that were
-        written down; further ones, up to the end of the log, where it `extends`: the others were
+        """Return the partitions of the micro-batch that begins at `start`. It has the ranges in the
+        journal, and, if it `extends`, further ones, up to the end of the log; otherwise it was
         planned before this process began. Raises HeadraceError."""
         if not self.path.exists():
             self._begin(start)
@@ -69,14 +70,14 @@ class Backlog:
         return [feed(self.path, lambda: self.parts(session, extends=extends))]
 
     def skip(self, start: OffsetObject) -> None:
-        """Nobody is to get any of it: it ends at its start."""
+        """End the micro-batch at its start, because no task will read it."""
         if not self.path.exists():
             self._begin(start)
         self.end()
 
     def parts(self, session: SourceSession, *, extends: bool) -> Iterator[Sequence[SlicePartition]]:
-        """The slices of each range in turn. A range is written down before it is given, and what
-        it holds of the log's memory is let go when the next one is asked for."""
+        """Yield the slices of each range in turn. A range is written to the journal before it is
+        yielded, and its memory is freed when the next one is requested."""
         place, *ends = self.places()
         for end in ends:
             yield session.partitions(session.slices(place, end))
@@ -96,12 +97,13 @@ class Backlog:
         return any(_DONE in line for line in self._lines())
 
     def end(self) -> None:
-        """No further range follows."""
+        """Note that no further range follows."""
         if not self.is_ended:
             self._write({_DONE: True})
 
     def places(self) -> list[OffsetObject]:
-        """The start, and the ends of the ranges. Raises HeadraceError("spark.backlog_lost")."""
+        """Return the start, and the ends of the ranges. Raises
+        HeadraceError("spark.backlog_lost")."""
         places = [line for line in self._lines() if _DONE not in line]
         if not places:
             raise HeadraceError(
@@ -113,7 +115,7 @@ class Backlog:
         return places
 
     def _lines(self) -> list[Mapping[str, Any]]:
-        """A line that a kill cut short was not given to anybody."""
+        """Return the complete lines; a line that a kill truncated was not given to any task."""
         lines: list[Mapping[str, Any]] = []
         with contextlib.suppress(OSError, ValueError):
             lines.extend(json.loads(text) for text in self.path.read_text().splitlines())
@@ -129,7 +131,7 @@ class Backlog:
         force_to_disk(self._checkpoint)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        """Append a line after the last whole one, and wait for the disk."""
+        """Append a line after the last complete one, and wait for the disk."""
         with self.path.open("r+b") as journal:
             journal.truncate(journal.read().rfind(b"\n") + 1)
             journal.seek(0, os.SEEK_END)

@@ -1,7 +1,7 @@
-"""The calls of a streaming reader by the version of Spark that makes them (decision 27).
+"""The calls of a streaming reader, by the version of Spark that makes them (decision 27).
 
-Spark 4.2 and later says where a range starts. 4.0 and 4.1 do not: `headrace.spark.versions`
-finds it, and nothing outside of this package and of the sessions' settings asks for the version.
+Spark 4.2 and later reports where a range starts. 4.0 and 4.1 do not: `headrace.spark.versions`
+finds it; only this package and the sessions' settings depend on the version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slices_of(partition: InputPartition) -> Iterator[Slice]:
-    """The slices of a partition that has those of many ranges. Runs in a task."""
+    """Return the slices of a partition with many ranges. Runs in a task."""
     from headrace.spark.versions.feed import FeedPartition
 
     assert isinstance(partition, FeedPartition)
@@ -33,10 +33,11 @@ if SAYS_STARTS:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
     class StreamReader(Ranges, SupportsTriggerAvailableNow):
-        """Spark says where each range starts."""
+        """The reader for versions of Spark that report where each range starts."""
 
         def getDefaultReadLimit(self) -> ReadAllAvailable:
-            """Ranges are cut by headrace.range.max.bytes and headrace.range.max.rows."""
+            """Return no limit: headrace.range.max.bytes and headrace.range.max.rows limit
+            ranges."""
             return ReadAllAvailable()
 
         def prepareForTriggerAvailableNow(self) -> None:
@@ -66,7 +67,7 @@ if SAYS_STARTS:
                 self.acknowledge(self._place(end))
 
         def _place(self, offset: OffsetObject) -> OffsetObject:
-            """The place of an offset, which may be one that a query has of an older Spark."""
+            """Return the place of an offset, which may have been written under an older Spark."""
             if BACKLOG not in offset:
                 return offset
             from headrace.spark.versions.starts import left_place
@@ -76,7 +77,8 @@ if SAYS_STARTS:
 else:
 
     class StreamReader(Ranges):  # type: ignore[no-redef]
-        """Spark says only which ranges it plans; its log has their starts."""
+        """The reader for versions of Spark that report only which ranges they plan; its log has
+        their starts."""
 
         starts: Starts
 

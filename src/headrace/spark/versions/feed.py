@@ -1,8 +1,8 @@
-"""Ranges on their way from the source process to the one task that reads them all.
+"""Ranges sent by the source process to the one task that reads them all.
 
-Spark has planned one micro-batch for a whole backlog. Its task asks the source process for range
-after range, so that no more of the log is in memory than at any other time. Both prove to each
-other that they know a key which Spark brought to the task.
+Spark has planned one micro-batch for a whole backlog. Its task requests range after range from the
+source process, so that no more of the log is in memory than at any other time. Both authenticate
+with a key that Spark sends to the task.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from headrace.spark.slice_partition import SlicePartition, driver_command, is_lo
 
 log = logging.getLogger(__name__)
 
-_WAITING = 8  # tasks: one is served, the others are attempts and further readers of the same
+_WAITING = 8  # tasks: one is served, the others are attempts and further readers of the micro-batch
 
 
 class FeedPartition(InputPartition):
-    """All ranges of a micro-batch: where the source process gives them, one after the other."""
+    """All ranges of a micro-batch: the address at which the source process sends them, one by
+    one."""
 
     def __init__(self, address: str | tuple[str, int], key: bytes) -> None:
         self.address, self._key = address, key
 
     def parts(self) -> Iterator[SlicePartition]:
-        """The slices in total order, range by range. Runs in a task. Raises HeadraceError."""
+        """Yield the slices in total order, range by range. Runs in a task. Raises HeadraceError."""
         try:
             with Client(self.address, authkey=self._key) as source:
                 while parts := _received(source):
@@ -55,14 +56,14 @@ class FeedPartition(InputPartition):
 
 
 Parts = Callable[[], Iterator[Sequence[SlicePartition]]]
-"""The slices of each range in turn, from the first one on at each call."""
+"""A function that yields the slices of each range in turn, from the first one on at each call."""
 _feeds: dict[Path, FeedPartition] = {}
-"""Of this process, by journals: Spark may plan a micro-batch several times."""
+"""The feeds of this process, by journals: Spark may plan a micro-batch several times."""
 
 
 def feed(journal: Path, parts: Parts) -> FeedPartition:
     """Serve the ranges of a micro-batch from here on, to one task at a time; each gets all. Spark
-    asks this process for nothing else meanwhile."""
+    makes no other call to this process meanwhile."""
     if journal not in _feeds:
         _feeds[journal] = _serve(parts)
     return _feeds[journal]
@@ -74,7 +75,7 @@ def _serve(parts: Parts) -> FeedPartition:
 
     def serve() -> None:
         while True:
-            # A task that is gone, or somebody who does not know the key, is not a failure.
+            # A task that is gone, or a client without the key, is not a failure.
             gone = contextlib.suppress(AuthenticationError, EOFError, ConnectionError)
             with gone, listener.accept() as task:
                 _give(task, parts())
@@ -87,8 +88,8 @@ def _serve(parts: Parts) -> FeedPartition:
 
 
 def _give(task: Connection, ranges: Iterator[Sequence[SlicePartition]]) -> None:
-    """All ranges to one task, which says when it has read one; it raises what goes wrong here.
-    Raises EOFError and ConnectionError when the task is gone."""
+    """Send all ranges to one task, which acknowledges each; errors here are raised in the task.
+    Raises EOFError and ConnectionError if the task is gone."""
     while True:
         try:
             parts = next(ranges, None)
@@ -121,7 +122,7 @@ def _received(source: Connection) -> list[SlicePartition]:
 
 
 def _address() -> str | tuple[str, int]:
-    """A socket in a folder of this user alone, unless tasks run on other hosts."""
+    """Return a socket in a folder of this user alone, unless tasks run on other hosts."""
     if not is_local(driver_command()):
         return ("", 0)
     folder = tempfile.mkdtemp(prefix="headrace-feed-")
@@ -130,7 +131,7 @@ def _address() -> str | tuple[str, int]:
 
 
 def _host() -> str:
-    """This host, as executors know the driver's."""
+    """Return the address of this host for executors, as for the driver."""
     for argument in driver_command():
         name, _, value = argument.decode(errors="replace").partition("=")
         if name.removeprefix("-D") == "spark.driver.host" and value:

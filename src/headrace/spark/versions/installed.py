@@ -5,22 +5,22 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 SAYS_STARTS = find_spec("pyspark.sql.streaming.datasource") is not None
-"""Whether Spark gives `latestOffset` the start of a range, and knows availableNow for sources in
-Python: 4.2 and later."""
+"""Whether Spark passes the start of a range to `latestOffset`, and supports availableNow for
+sources in Python: 4.2 and later."""
 _FILES = "FileSystemBasedCheckpointFileManager"
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 
 
 def session_settings() -> dict[str, str]:
-    """Settings of a session that depend on the version."""
+    """Return the settings of a session that depend on the version."""
     if SAYS_STARTS:
         return {}
-    # One that Spark has of its own ends without what came after an unfinished micro-batch.
+    # Spark's own one ends without the data that came after an unfinished micro-batch.
     return {"spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true"}
 
 
 def checkpoint_files() -> str:
-    """The class that writes a checkpoint by Hadoop's file system."""
+    """Return the class that writes a checkpoint by Hadoop's file system."""
     import pyspark
 
     is_4_0 = pyspark.__version__.startswith("4.0.")

@@ -1,4 +1,4 @@
-"""Spark's log of the query that a source belongs to, as the source process reads it back."""
+"""Spark's log of the query that a source belongs to, read by the source process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME_IT = (
 
 
 def checkpoint_folder(options: Mapping[str, str], config: ConnectorConfig) -> Path:
-    """The query's checkpoint, by the options of its source or its configuration.
+    """Return the query's checkpoint, by the options of its source or its configuration.
 
     Raises HeadraceError("spark.checkpoint_not_named") and ("spark.checkpoint_not_local").
     """
@@ -52,17 +52,17 @@ def checkpoint_folder(options: Mapping[str, str], config: ConnectorConfig) -> Pa
 
 
 class QueryLog:
-    """The entries of a checkpoint. What is asked for raises HeadraceError where the folder is not
-    the checkpoint of the query that Spark runs: ("spark.checkpoint_not_found") where it is no
-    checkpoint, or no more, and ("spark.other_checkpoint") where its entries are not those that
-    Spark has just written."""
+    """The entries of a checkpoint. Methods raise HeadraceError if the folder is not the checkpoint
+    of the query that Spark runs: ("spark.checkpoint_not_found") if it is no checkpoint, or no
+    longer, and ("spark.other_checkpoint") if its entries are not those that Spark has just
+    written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._query = ""
 
     def require_query(self, *, has_begun: bool = True) -> int:
-        """The number of the micro-batch that was planned last; -1 before the first. Before a query
+        """Return the number of the last planned micro-batch; -1 before the first. Before a query
         `has_begun`, Spark has not made all of its folders."""
         try:
             query = str(json.loads((self.folder / "metadata").read_text())["id"])
@@ -77,14 +77,14 @@ class QueryLog:
         return last_planned_batch(self.folder)
 
     def require_new(self) -> None:
-        """Spark has planned nothing yet."""
+        """Check that Spark has not planned anything yet."""
         newest = self.require_query()
         if newest >= 0:
             raise self._other(f"Spark begins with micro-batch 0, and it has {newest} already")
 
     def require_planned(self, end: OffsetObject, start: OffsetObject | None = None) -> None:
-        """Spark has planned the micro-batch to `end` last, and the one before it to `start` (None:
-        it does not matter)."""
+        """Check that Spark has planned the micro-batch to `end` last, and the one before it to
+        `start` (None: any)."""
         newest = self.require_query()
         if newest < 0 or end not in planned_offsets(self.folder, newest):
             raise self._other(f"its last micro-batch ({newest}) is not the one that Spark planned")
@@ -94,7 +94,7 @@ class QueryLog:
             raise self._other(f"its micro-batch {newest} does not start where Spark's does")
 
     def require_finished(self, end: OffsetObject) -> None:
-        """The micro-batch to `end`, one of the last two, is in the log of commits."""
+        """Check that the micro-batch to `end`, one of the last two, is in the log of commits."""
         if self.is_finished(end):
             return
         done = finished_batch(self.folder)
@@ -103,7 +103,8 @@ class QueryLog:
         )
 
     def is_finished(self, end: OffsetObject) -> bool:
-        """Whether the micro-batch to `end`, one of the last two, is in the log of commits."""
+        """Return whether the micro-batch to `end`, one of the last two, is in the log of
+        commits."""
         newest = self.require_query()
         for number in range(newest, max(newest - 2, -1), -1):
             if end in planned_offsets(self.folder, number):

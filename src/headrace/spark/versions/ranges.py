@@ -1,4 +1,4 @@
-"""The handling of ranges, common to all ways in which Spark asks for them."""
+"""The handling of ranges, common to all versions of Spark."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ BACKLOG = "backlog"
 
 
 class Ranges(DataSourceStreamReader):
-    """What a reader does with a range, however Spark asks for it."""
+    """A reader's handling of ranges, however Spark asks for them."""
 
     config: ConnectorConfig
 
     @abstractmethod
     def session(self) -> SourceSession:
-        """The session of this process."""
+        """Return the session of this process."""
 
     def following(self, start: OffsetObject, *, is_held: bool = True) -> OffsetObject:
-        """The end of the range that follows `start`, which is `start` where nothing is new.
-        `is_held`: Spark's checkpoint holds `start`, so it may be acknowledged to the database."""
+        """Return the end of the range that follows `start`; `start` itself without new data.
+        `is_held`: Spark's checkpoint contains `start`, so it may be acknowledged to the
+        database."""
         session = self.session()
         return session.latest_offset(start) if is_held else session.poll(start)
 
     def acknowledge(self, end: OffsetObject) -> None:
-        """Spark's checkpoint holds `end`."""
+        """Acknowledge `end`, which Spark's checkpoint contains."""
         self.session().commit(end)
 
     @abstractmethod
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        """The partitions of a range."""
+        """Return the partitions of a range."""
 
     def configured(self, options: Mapping[str, str]) -> None:
-        """Take those of the options that belong to the query. Raises HeadraceError."""
+        """Read the options that belong to the query. Raises HeadraceError."""

@@ -1,4 +1,4 @@
-"""Sources in Python that a session is to know."""
+"""Registration of Python sources in a session."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _KNOWN = "DATA_SOURCE_ALREADY_EXISTS"  # a condition of Spark
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:
-    """Make a source known by its name. Spark 4.0 refuses one that it has found by itself.
+    """Register a source by its name. Spark 4.0 refuses one that it has found by itself.
 
     Spark changes the variables of a source's processes while it plans queries, in a map that all
-    queries have and that no lock protects: two queries that are planned at once can make it one
-    that cannot be serialized. A session of Spark's own gets one that threads may change.
+    queries share without a lock: two queries that are planned at the same time can make it a map
+    that cannot be serialized. A session of Spark's own gets a thread-safe map.
     """
     from pyspark.errors import AnalysisException
 
@@ -32,7 +32,7 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
 
 
 def _register(spark: Any, source: type[DataSource]) -> None:
-    """As PySpark's `spark.dataSource.register`, with a map for threads."""
+    """Register a source like PySpark's `spark.dataSource.register`, with a thread-safe map."""
     from pyspark.core.rdd import _prepare_for_python_RDD
 
     context = spark.sparkContext

@@ -1,4 +1,4 @@
-"""The head of the log and the metrics, where Spark's progress does not have them."""
+"""The head of the log and the metrics, if Spark's progress does not have them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def complete(progress: dict[str, Any], query: StreamingQuery | None) -> None:
-    """Put what the source of `query` told last in the place where a newer Spark has it: the
+    """Put the last report of the source of `query` into the place where a newer Spark has it: the
     `latestOffset` of the first headrace source of `progress`, Spark's JSON."""
     if SAYS_STARTS or query is None:
         return

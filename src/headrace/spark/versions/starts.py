@@ -1,14 +1,14 @@
-"""The starts of micro-batches, for a Spark that does not report them.
+"""The starts of micro-batches, for versions of Spark that do not report them.
 
-Spark 4.0 and 4.1 ask for `latestOffset()`, and name a start only where they plan a range. So the
-start of the next range is the end of the last one that was planned, once the query's checkpoint has
-it among its commits; what is planned is compared with what the checkpoint says was planned. Ends of
-ranges have a member for the process that gave them (`run`), which no other checkpoint can hold:
-an acknowledgement needs one of these, read back from there.
+Spark 4.0 and 4.1 call `latestOffset()`, and name a start only when they plan a range. So the start
+of the next range is the end of the last planned one, once the query's checkpoint has it among its
+commits; each plan is compared with the checkpoint's entry. Ends of ranges have a member for the
+process that returned them (`run`), which no other checkpoint can contain: only such an end, read
+back from the checkpoint, is acknowledged.
 
-A query with Spark's trigger availableNow asks for one end alone, before it says anything of a
-start, and any other query begins in the same way. The end that is given then stands for what the
-checkpoint's journal says of it (headrace.spark.versions.backlog).
+A query with Spark's trigger availableNow asks for one end only, before it names a start, and any
+other query begins in the same way. The end that is returned is then a name for the entries of the
+checkpoint's journal (headrace.spark.versions.backlog).
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from headrace.spark.versions.query_log import QueryLog, checkpoint_folder
 from headrace.spark.versions.ranges import BACKLOG, Ranges
 
 RUN = "run"
-"""The member of an offset that names the process that gave it."""
+"""The member of an offset that names the process that returned it."""
 
 
 class Starts:
-    """What one source knows of its query, call by call."""
+    """The state of a source's query, derived from Spark's calls."""
 
     def __init__(self, log: QueryLog, initial: OffsetObject, *, is_bounded: bool | None) -> None:
-        """`is_bounded`: whether the source ends with what the log has at the start; None: Spark's
-        trigger decides."""
+        """`is_bounded`: whether the source ends with the log that exists at the start; None:
+        Spark's trigger decides."""
         self._log, self._initial = log, dict(initial)
         self._is_bounded = is_bounded
         self._run = ""
         self._planned: OffsetObject | None = None
         """The end of the range that Spark planned last."""
         self._given: OffsetObject | None = None
-        """What `following` gave last."""
+        """The last result of `following`."""
         self._is_available_now = False
         self._is_prepared = self._is_asked_again = False
 
     @staticmethod
     def of(options: Mapping[str, str], config: ConnectorConfig, initial: OffsetObject) -> Starts:
-        """The starts of a query's source. Raises HeadraceError as `checkpoint_folder`."""
+        """Return the starts of a query's source. Raises HeadraceError as `checkpoint_folder`."""
         folder = checkpoint_folder(options, config)
         is_bounded = options.get(BOUNDED) == "true" if CHECKPOINT in options else None
         return Starts(QueryLog(folder), initial, is_bounded=is_bounded)
 
     def following(self, ranges: Ranges) -> OffsetObject:
-        """The end of the range that follows what Spark has finished. Raises HeadraceError."""
+        """Return the end of the range after the last finished one. Raises HeadraceError."""
         self._begin(ranges)
         if self._planned is None:
             return self._first(ranges)
         if self._is_available_now:
             assert self._given is not None
-            # Spark asks for its progress only, after the one micro-batch for the last time.
+            # After the one micro-batch Spark asks for its progress only, for the last time.
             if self._log.is_finished(self._given):
                 ranges.acknowledge(place_of(self._log.folder, self._given))
                 ranges.session().let_tell()
             return self._given
-        # Spark asks for what follows a micro-batch when it is finished. It does not ask for the
-        # partitions of one that its sink has had before.
+        # Spark asks for the next end when a micro-batch is finished. It does not ask for the
+        # partitions of one that its sink has already.
         if self._given is not None and self._log.is_finished(self._given):
             self._planned = self._given
         self._log.require_finished(self._planned)
@@ -74,8 +74,8 @@ class Starts:
     def partitions(
         self, ranges: Ranges, start: OffsetObject, end: OffsetObject
     ) -> Sequence[InputPartition]:
-        """The partitions of a range; none where `start` is `end`, by which Spark names the end of
-        the micro-batch that was planned last, before anything else. Raises HeadraceError."""
+        """Return the partitions of a range; none if `start` is `end`, by which Spark first names
+        the end of the last planned micro-batch. Raises HeadraceError."""
         self._begin(ranges)
         if start == end:
             self._log.require_planned(end)
@@ -92,7 +92,7 @@ class Starts:
         )
 
     def commit(self, ranges: Ranges, end: OffsetObject) -> None:
-        """Spark says that its checkpoint holds `end`. Raises HeadraceError."""
+        """Acknowledge `end`, which Spark's checkpoint contains. Raises HeadraceError."""
         self._log.require_finished(end)
         if self._is_ours(end):
             ranges.acknowledge(place_of(self._log.folder, end))
@@ -103,8 +103,8 @@ class Starts:
             ranges.session().withhold_start()
 
     def _first(self, ranges: Ranges) -> OffsetObject:
-        """The start before Spark has named any. Spark names one if the checkpoint has entries,
-        unless the trigger is availableNow; only then it asks twice."""
+        """Return the first end, before Spark has named a start. Spark names one if the checkpoint
+        has entries, unless the trigger is availableNow; only then it asks twice."""
         if self._is_bounded is not None:
             self._log.require_new()
             return self._polled(ranges, self._initial)
@@ -115,8 +115,9 @@ class Starts:
         return self._given
 
     def _asked_again(self, ranges: Ranges, given: OffsetObject) -> OffsetObject:
-        """Nothing was planned since the first end was given. With availableNow Spark asks once
-        more; with any trigger, after a micro-batch that its sink has had before."""
+        """Return the end again if Spark has planned nothing since the first one was returned. With
+        availableNow Spark asks once more; with any trigger, after a micro-batch that its sink has
+        already."""
         if self._log.require_query() >= 0 and self._log.is_finished(given):
             Backlog(self._log.folder, str(given[BACKLOG])).skip(self._initial)
             self._planned = given
@@ -138,20 +139,20 @@ class Starts:
         return self._given
 
     def _is_ours(self, offset: OffsetObject) -> bool:
-        """Whether this process gave an offset."""
+        """Return whether this process returned an offset."""
         run = str(offset.get(RUN) or str(offset.get(BACKLOG, "")).partition("-")[0])
         return bool(self._run) and run == self._run
 
 
 def left_place(ranges: Ranges, offset: OffsetObject) -> OffsetObject:
-    """The place of an offset that a query has of an older Spark. Raises HeadraceError."""
+    """Return the place of an offset that was written under an older Spark. Raises HeadraceError."""
     return place_of(checkpoint_folder({}, ranges.config), offset)
 
 
 def left_backlog(
     ranges: Ranges, start: OffsetObject, end: OffsetObject
 ) -> Sequence[InputPartition]:
-    """The partitions of a micro-batch that an older Spark planned and did not finish. Raises
+    """Return the partitions of a micro-batch that an older Spark planned and did not finish. Raises
     HeadraceError."""
     folder = checkpoint_folder({}, ranges.config)
     backlog = Backlog(folder, str(end[BACKLOG]))

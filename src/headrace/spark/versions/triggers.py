@@ -1,4 +1,4 @@
-"""Queries of headrace's own with the triggers that a configuration names (decision 27)."""
+"""Queries of headrace's own, with the triggers of a configuration (decision 27)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK_S = 0.1
 
 
 def source_options(checkpoint: Path, trigger: str) -> dict[str, str]:
-    """What a source must know of its query, and Spark does not tell."""
+    """Return the options by which a source knows its query, if Spark does not report it."""
     if SAYS_STARTS:
         return {}
     bounded = "true" if trigger == AVAILABLE_NOW else "false"
@@ -29,9 +29,9 @@ def source_options(checkpoint: Path, trigger: str) -> dict[str, str]:
 
 
 def start(writer: DataStreamWriter, trigger: str) -> StreamingQuery:
-    """Start a query with availableNow, or the interval between its micro-batches. Where Spark runs
-    one micro-batch alone with availableNow, the source says when it has given all, and the query
-    is stopped then, between two micro-batches."""
+    """Start a query with availableNow, or the interval between its micro-batches. If Spark runs
+    only one micro-batch with availableNow, the source reports when it has returned all, and the
+    query is stopped then, between two micro-batches."""
     if trigger != AVAILABLE_NOW:
         return writer.trigger(processingTime=trigger).start()
     if SAYS_STARTS:
@@ -47,7 +47,7 @@ def _stop_when_over(query: StreamingQuery) -> None:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    # The query may end, or the JVM be gone: then there is nothing to stop.
+    # If the query ends, or the JVM is gone, nothing is left to stop.
     with contextlib.suppress(Py4JError, PySparkException, OSError):
         while query.isActive:
             if source_is_over(query):

@@ -12,18 +12,18 @@ _SHAPE = "wkb"
 
 
 def spark_type(kind: pa.DataType) -> DataType:
-    """The type of Spark. Spark 4.1 fails at a field `wkb` without metadata, which it looks at for a
-    shape of its own."""
+    """Return the type of Spark. Spark 4.1 fails at a field `wkb` without metadata, which it tests
+    for a type of its own."""
     return from_arrow_type(kind if SAYS_STARTS else _tagged(kind))
 
 
 def arrow_type(kind: DataType, zone: str | None = "UTC") -> pa.DataType:
-    """The type of Arrow; instants are of a zone, which is UTC before Spark 4.2."""
+    """Return the type of Arrow; instants have a zone, which is UTC before Spark 4.2."""
     return to_arrow_type(kind, timezone=zone) if SAYS_STARTS else to_arrow_type(kind)
 
 
 def arrow_schema(schema: StructType, zone: str | None = "UTC") -> pa.Schema:
-    """As `arrow_type`."""
+    """Return the schema with types as of `arrow_type`."""
     return to_arrow_schema(schema, timezone=zone) if SAYS_STARTS else to_arrow_schema(schema)
 
 

@@ -18,17 +18,17 @@ _ROWS = 10_000
 
 
 class BatchWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
-    """A writer of Arrow batches: Spark 4.1 and later hands them out, 4.0 rows, of which they are
-    made. `columns` are those of the rows."""
+    """A writer of Arrow batches: Spark 4.1 and later passes batches, 4.0 passes rows, which are
+    converted. `columns` are those of the rows."""
 
     columns: StructType
 
     @abstractmethod
     def write_batches(self, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """What a task writes."""
+        """Write the batches of a task."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """Called by Spark in a task."""
+        """Write the rows or batches of a task; called by Spark."""
         if hasattr(datasource, "DataSourceStreamArrowWriter"):
             return self.write_batches(iterator)
         return self.write_batches(_batches(iterator, self.columns))

@@ -14,12 +14,12 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 
 
 def _begin() -> None:
-    command = getattr(sys, "orig_argv", [])  # an older Python than headrace's may come here
+    command = getattr(sys, "orig_argv", [])  # an older Python than headrace supports may run this
     if command[1:2] != ["-m"]:
         return
     if not any(name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ):
         return
-    with contextlib.suppress(ImportError):  # of another environment, which has no headrace
+    with contextlib.suppress(ImportError):  # another environment, which has no headrace
         from headrace.spark.starting.process import begin
 
         begin(command[2])
