@@ -1,9 +1,8 @@
 """Compile the kernels of connectors ahead of time, for a container's image.
 
 Otherwise the first start of an installation compiles the kernels of its query. With the name of a
-connector, all kernels that its queries may need are compiled; with the names of a converter and a
-sink, too, those that queries with these need without transforms: without the name of a converter,
-transforms are compiled, too.
+connector, all kernels that its queries may need are compiled, with transforms. With the names of a
+converter and a sink, too, only the kernels of queries with these are compiled, without transforms.
 """
 
 from __future__ import annotations

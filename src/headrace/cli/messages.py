@@ -98,7 +98,7 @@ class Messages:
             self._say("info", text, prefix="", figures=figures)
 
     def info(self, text: str, figures: Figures | None = None) -> None:
-        """Write a line that a user asked for, such as the outcome of a signal; `figures` are its
+        """Write a line that a user requested, such as the outcome of a signal; `figures` are its
         numbers."""
         self._say("info", text, prefix="", figures=figures)
 

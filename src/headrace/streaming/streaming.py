@@ -341,8 +341,8 @@ class Streaming(Generic[P]):
         return None
 
     def _moved(self, after: Offset[P]) -> Offset[P]:
-        """Return `after`, which no row follows, moved to the log's position; itself if it is
-        there."""
+        """Return `after`, which no row follows, moved to the position of the log; `after` itself if
+        it is already there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
         moved = position.behind(received.end)

@@ -46,7 +46,8 @@ from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
 from headrace.spark.tables.misfits import misfit
 
 PLAIN = "plain"
-"""The comment for numbers and texts with their plain meaning, such as a decimal as text or number."""
+"""The comment for numbers and texts with their plain meaning, such as a decimal as text or
+number."""
 _NUMBER = "^-?[0-9]+$"
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MILLIS = "org.apache.kafka.connect.data.Timestamp"
