@@ -81,7 +81,7 @@ TEXT: Kind[str] = Kind("a text", str)
 EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True)
 """A text, possibly empty, whose surrounding spaces are part of it."""
 TRIMMED_TEXT: Kind[str] = Kind("a text", str, may_be_empty=True)
-"""A text, possibly empty, without surrounding spaces, as in Kafka's options."""
+"""It may be empty; spaces around it do not count, as Kafka reads options."""
 PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
 SECRET: Kind[Secret] = Kind(
     "a secret", Secret, is_secret=True, keeps_spaces=True, from_source=Secret.from_source

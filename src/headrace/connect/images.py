@@ -2,9 +2,9 @@
 kernels that split them.
 
 An image is one row's cells, whatever the database: int16 number of columns (network byte order),
-then per column a kind byte, and for texts and binary cells an int32 length (network byte order) and
-that many bytes. That is pgoutput's TupleData, so PostgreSQL's log is read without a copy. The
-column's `Encoding` says what the bytes of a text or a binary cell mean.
+then per column a kind byte, and for texts and binary cells an int32 length (network byte order)
+and that many bytes. That is pgoutput's TupleData, so that the log of PostgreSQL is read where it
+lies. The column's `Encoding` says what the bytes of a text or a binary cell mean.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"

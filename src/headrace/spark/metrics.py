@@ -35,7 +35,7 @@ class Metrics:
 
     @property
     def slot(self) -> Mapping[str, Any] | None:
-        """The member `database`, by its name in PostgreSQL's guide."""
+        """`database`, by the name that PostgreSQL's guide has for it."""
         return self.database
 
 

@@ -242,8 +242,8 @@ def _known(
 
 
 class _Module:
-    """A module. `constants` are those that it defines or imports, `purposes` those of Kafka's
-    clients, by name: the first part of their codes (`area`), and parts of their messages."""
+    """One module. `constants` are those that it names or imports, `purposes` what Kafka's clients
+    are for, by name: the first part of their codes (`area`), and words of their messages."""
 
     def __init__(
         self,
@@ -322,7 +322,7 @@ class _Module:
         return [parts[1] if parts[0] == "connectors" and len(parts) > 2 else "CONNECTOR"]
 
     def _of_area(self, code: str, text: str) -> str:
-        """Return a text with the parts that the purpose of a Kafka client has for its messages."""
+        """A text with the words that the purpose of a client of Kafka has for its messages."""
         for purpose in self._purposes.values():
             if purpose["area"] == code.partition(".")[0]:
                 for name, words in purpose.items():

@@ -78,8 +78,7 @@ class Order:
         )
 
     def spread(self, key: Sequence[str]) -> HeadraceError:
-        """Return the error of a key, by its columns, with changes in several partitions of
-        Kafka."""
+        """The error of a key, by its columns, with changes in several partitions of Kafka."""
         return HeadraceError(
             "spark.ambiguous_order",
             f"headrace.fold: changes of one key ({', '.join(key)}) are in several partitions, "
