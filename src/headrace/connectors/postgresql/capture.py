@@ -1,4 +1,4 @@
-"""What is captured of a PostgreSQL database, as the configuration says."""
+"""The filters, names and settings of the events that are captured from a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 
 
 class Capture(TableCapture):
-    """The filters, key rules and names of a configuration, and how its values are rendered."""
+    """The filters, key rules and names of a configuration, and the rendering of its values."""
 
     def __init__(self, config: PostgresConfig) -> None:
         super().__init__(config, topic_names(config), name_adjustment(config))
@@ -27,7 +27,8 @@ class Capture(TableCapture):
         self.key_rendering = KeyRendering.of(keys, config)
 
     def is_system(self, schema: str, table: str) -> bool:
-        """PostgreSQL's schemas, those of temporary tables, and PostGIS's table."""
+        """Whether a table is in one of PostgreSQL's schemas or of temporary tables, or is
+        PostGIS's."""
         return (
             schema in _SYSTEM_SCHEMAS or schema.startswith("pg_temp") or table == "spatial_ref_sys"
         )
@@ -38,7 +39,7 @@ class Capture(TableCapture):
 
 
 def settings_of(config: PostgresConfig, capture: Capture) -> PostgresSettings:
-    """What all events of a run have in common."""
+    """Return the settings that all events of a run share."""
     source = PostgresSource(config.database_dbname, config.xmin_fetch_interval_ms > 0)
     converting = str(config.event_converting_failure_handling_mode)
     return event_settings(

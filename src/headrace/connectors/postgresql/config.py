@@ -39,7 +39,7 @@ from headrace.connectors.postgresql.replica_identity_rules import (
 
 _JAVA = refused("headrace cannot load Java classes")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
-_MARK = "session_mark"  # among the values, and no property
+_MARK = "session_mark"  # stored among the values, but not a property
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 
 
@@ -364,11 +364,11 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
 
     @property
     def mark(self) -> str:
-        """What the application names of a run's sessions end with; empty: they are of no run."""
+        """The suffix of the application names of a run's sessions; empty outside of a run."""
         return str(self._values.get(_MARK, ""))
 
     def marked(self) -> Self:
-        """The same configuration for one run: its sessions are known by a mark of their own, also
+        """Return the configuration with a new mark, which identifies the sessions of one run, also
         those that tasks open in other processes."""
         values = {**self._values, _MARK: secrets.token_hex(4)}
         return type(self)(values, self._shown, self.warnings, self._texts, self.hidden)
@@ -380,7 +380,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         return self.flush_lsn_source
 
     def mismatch_strategy(self) -> str:
-        """offset.mismatch.strategy, or its former spelling."""
+        """offset.mismatch.strategy, or the strategy that its former name sets."""
         former = self.internal_slot_seek_to_known_offset_on_start
         if former and not self.is_set("offset.mismatch.strategy"):
             return "trust_offset"

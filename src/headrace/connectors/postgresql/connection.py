@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: settings that every one needs, and errors in plain words."""
+"""Connections to PostgreSQL: the settings of every session, and errors in plain words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
 
-# The text of values depends on these; COPY and the stream must agree.
+# The text format of values depends on these settings, and COPY and the stream must agree.
 _SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO",
@@ -30,30 +30,32 @@ _SETTINGS = {
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-_NAME_BYTES = 63  # of an application's name, at most
+_NAME_BYTES = 63  # the longest application_name
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
 LOCK_TIMEOUT = "55P03"
-"""SQLSTATE of a statement that was given up after snapshot.lock.timeout.ms."""
+"""SQLSTATE of a statement that was cancelled after snapshot.lock.timeout.ms."""
 END_LIMIT_MS = 5_000
-"""What a login, and a statement, may take where a query ends or its start is undone."""
-# Since 14 and 17; set after the login because older servers refuse unknown ones.
+"""Milliseconds that a login, and a statement, may take when a query ends or a failed start is
+undone."""
+# Settings since PostgreSQL 14 and 17; set after the login because older servers refuse unknown
+# settings.
 _LATER_SETTINGS = ((140000, "idle_session_timeout"), (170000, "transaction_timeout"))
 
 
-# SQL of ours finds PostgreSQL's own functions and operators, never those of whoever may create in
-# a schema of the search path; and its literals mean the same on every server.
+# headrace's own SQL finds only PostgreSQL's functions and operators, never those that another user
+# created in a schema of the search path; and its literals mean the same on every server.
 _OURS = {"search_path": "pg_catalog,pg_temp", "standard_conforming_strings": "on"}
 
 
 def parameters(config: PostgresConfig, *, replication: bool, application: str) -> dict[str, object]:
-    """libpq connection parameters."""
+    """The libpq connection parameters."""
     options = dict(_SETTINGS)
     if replication:
         options |= _OURS
     if not replication or config.snapshot_locking_mode == "shared":
-        # Nothing waits for another session's lock for ever. A new slot waits for transactions, not
-        # for tables: it has a limit of its own, unless locks of ours keep one of them open.
+        # No statement waits forever for another session's lock. A new slot waits for transactions,
+        # not for tables: it has its own limit, unless locks of this run keep one of them open.
         options["lock_timeout"] = str(min(config.snapshot_lock_timeout_ms, INT_MAX))
     settings = " ".join(f"-c {name}={value}" for name, value in options.items())
     password, key_password = config.database_password, config.database_sslpassword
@@ -68,7 +70,8 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
         "sslkey": config.database_sslkey,
         "sslrootcert": config.database_sslrootcert,
         "sslpassword": None if key_password is None else key_password.reveal(),
-        # libpq prefers it wherever there is a ticket; the stream is read faster without libpq.
+        # libpq prefers GSS encryption whenever it has a ticket; the stream is read faster without
+        # libpq.
         "gssencmode": "disable",
         "keepalives": 1 if config.database_tcpKeepAlive else 0,
         "connect_timeout": 30,
@@ -79,7 +82,7 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
         parameters["replication"] = "database"
     parameters.update(dict(config.driver))
     if config.mark and not replication:
-        # The server may be told to wait for walsenders by their names (synchronous_standby_names).
+        # synchronous_standby_names may list walsenders by application_name.
         room = _NAME_BYTES - len(config.mark) - 1
         name = str(parameters["application_name"]).encode()[:room].decode(errors="ignore")
         parameters["application_name"] = f"{name} {config.mark}"
@@ -95,11 +98,11 @@ def connect(
     at_most_ms: int | None = None,
     users_sql: bool = False,
 ) -> psycopg.Connection:
-    """An open connection in autocommit mode. `limit` is the property that says how long a statement
-    may take (0: no limit): QUERY_LIMIT, or CHECK_LIMIT, which holds for logging in, too; without
-    it a login may take 30 s. `at_most_ms` bounds what CHECK_LIMIT allows. `users_sql`: it runs
-    statements that users wrote, under the settings of their database; on the others,
-    `settings_of_users` does so for a while.
+    """Return an open connection in autocommit mode. `limit` is the property that limits the time of
+    a statement (0: no limit): QUERY_LIMIT, or CHECK_LIMIT, which also limits the login; otherwise a
+    login may take 30 s. `at_most_ms` is an upper bound of CHECK_LIMIT. `users_sql`: the connection
+    runs statements that users wrote, under the settings of their database; on other connections,
+    `settings_of_users` permits that temporarily.
 
     Raises HeadraceError with a code of `translate`, and `config.secret_unreadable`.
     """
@@ -142,7 +145,7 @@ def connect(
 
 
 class KeptConnection:
-    """A connection that is opened when it is first needed, and again when it was lost or closed.
+    """A connection that is opened at its first use, and again after it was lost or closed.
     Parameters are those of `connect`."""
 
     def __init__(
@@ -159,20 +162,20 @@ class KeptConnection:
         self._connection: psycopg.Connection | None = None
 
     def get(self) -> psycopg.Connection:
-        """The open connection. Raises as `connect`."""
+        """Return the open connection. Raises as `connect`."""
         if self._connection is None or self._connection.closed:
             self._connection = self._open()
         return self._connection
 
     def close(self) -> None:
-        """Close it; never raises."""
+        """Close the connection; never raises."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def _set_ours(connection: psycopg.Connection) -> None:
-    """Sets `_OURS` and keeps what was set before in settings of the session."""
+    """Set `_OURS` and save the former values as settings of the session."""
     calls = []
     for name, value in _OURS.items():
         before = f"pg_catalog.current_setting('{name}')"
@@ -183,7 +186,7 @@ def _set_ours(connection: psycopg.Connection) -> None:
 
 @contextmanager
 def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
-    """Inside of a transaction: what runs meanwhile is SQL that users wrote."""
+    """Restore the users' settings for statements that users wrote, inside of a transaction."""
     now = [f"pg_catalog.current_setting('{name}')" for name in _OURS]
     theirs = [
         f"pg_catalog.set_config('{name}', pg_catalog.current_setting('headrace.{name}'), true)"
@@ -197,7 +200,8 @@ def settings_of_users(connection: psycopg.Connection) -> Iterator[None]:
 
 
 class Refusal(NamedTuple):
-    """What an SQLSTATE means; the message is the server's own. `remedy` may name `{limit}`."""
+    """The meaning of an SQLSTATE; the message is the server's own. `remedy` may contain
+    `{limit}`."""
 
     code: str
     remedy: str
@@ -229,8 +233,8 @@ _BY_STATE = {
     ),
     "58P01": Refusal("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
-# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting. The last
-# column has the names of the table and of those that it is a partition of.
+# Waiting sessions count, too: one that waits for AccessExclusiveLock blocks all others. The last
+# column has the names of the table and of the tables that it is a partition of.
 _HOLDERS = """
 WITH held AS (
   SELECT l.pid, l.granted, coalesce(x.indrelid, l.relation) AS id FROM pg_catalog.pg_locks l
@@ -247,13 +251,13 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_stat_activity a ON a.pid = h.pid
 WHERE c.relkind IN ('r', 'p') ORDER BY h.granted DESC, a.pid, c.relkind
 """
-# While logging in, libpq gives no SQLSTATE. The first that matches decides.
+# libpq gives no SQLSTATE for a failed login. The first text that occurs in the error decides.
 _BY_TEXT = (
     ("FATAL: role ", "28P01"),
     ("FATAL: database ", "3D000"),
     ("password authentication failed", "28P01"),
-    ("PAM authentication failed", "28P01"),  # a token of AWS
-    ("access token", "28P01"),  # of Entra ID
+    ("PAM authentication failed", "28P01"),  # a login with an AWS token
+    ("access token", "28P01"),  # a login with an Entra ID token
     ("no password supplied", "28P01"),
     ("no pg_hba.conf entry", "28000"),
     ("is not permitted to log in", "28000"),
@@ -275,9 +279,9 @@ def translate(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError:
-    """An error of the driver in our words; never holds a secret. `limit` is the property that
-    limits the connection's statements, `about` the one whose text the server was given, as of
-    `HiddenTexts.in_error`."""
+    """Return the HeadraceError of a driver's error; it never holds a secret. `limit` is the
+    property that limits the connection's statements, `about` the property whose text the server was
+    given (see `HiddenTexts.in_error`)."""
     raw = one_line(_message(error))
     text = answer_text(error, config, about)
     state = _state(error)
@@ -321,7 +325,7 @@ def translate(
 
 
 def _state(error: psycopg.Error) -> str | None:
-    """The SQLSTATE, out of the words where the driver has none."""
+    """The SQLSTATE; taken from the message if the driver gives none."""
     raw = one_line(_message(error))
     return error.sqlstate or next((state for part, state in _BY_TEXT if part in raw), None)
 
@@ -333,7 +337,7 @@ def wait_text(table: str, pid: int, application: str) -> str:
 
 
 def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
-    """Says who holds the lock on a captured table, where somebody still does."""
+    """The error of a lock timeout; names the session that still holds a captured table's lock."""
     what = "a lock on a table was not given within snapshot.lock.timeout.ms"
     capture = Capture(config)
     with (
@@ -354,7 +358,7 @@ def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
 
 
 def answer_text(error: psycopg.Error, config: PostgresConfig, about: str | None = None) -> str:
-    """The server's words, or the driver's, as they may be shown; `about` as of `translate`."""
+    """The message of the server or the driver, without hidden values; `about` as in `translate`."""
     return one_line(config.hidden.in_error(_message(error), about))
 
 
@@ -363,14 +367,14 @@ def _message(error: psycopg.Error) -> str:
 
 
 def one_line(text: str) -> str:
-    """The lines of a message as sentences of one."""
+    """The lines of a message joined into one line, as sentences."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return ". ".join(line.rstrip(".") for line in lines if line)
 
 
 @contextmanager
 def translated(config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT) -> Iterator[None]:
-    """Errors of the driver are raised as `translate` words them."""
+    """Raise errors of the driver as `translate` words them."""
     try:
         yield
     except psycopg.Error as error:
@@ -381,15 +385,16 @@ def translated(config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT
 def opened(
     config: PostgresConfig, doing: str, at_most_ms: int | None = None
 ) -> Iterator[psycopg.Connection]:
-    """A connection under CHECK_LIMIT for `doing` one thing; its errors are translated."""
+    """A connection under CHECK_LIMIT for the purpose `doing`; its errors are translated."""
     connection = connect(config, limit=CHECK_LIMIT, at_most_ms=at_most_ms)
     with connection, translated(config, doing, CHECK_LIMIT):
         yield connection
 
 
 def is_plain(connection: PGconn) -> bool:
-    """Whether nothing encrypts it. libpq does not report GSS encryption: it counts as used where
-    it was not ruled out. With HEADRACE_LIBPQ_READER in the environment libpq reads in any case."""
+    """Whether the connection is not encrypted. libpq does not report GSS encryption, which counts
+    as used unless it is disabled. HEADRACE_LIBPQ_READER in the environment forces reading by
+    libpq."""
     if connection.ssl_in_use or os.environ.get("HEADRACE_LIBPQ_READER"):
         return False
     return any(o.keyword == b"gssencmode" and o.val == b"disable" for o in connection.info)

@@ -1,5 +1,4 @@
-"""The PostgreSQL connector: the database under the engine, composed of catalogue, slot, snapshot
-and stream."""
+"""The PostgreSQL connector: a Source composed of catalogue, slot, snapshot and stream."""
 
 from __future__ import annotations
 
@@ -72,23 +71,23 @@ class PostgresDatabase(Source[PostgresPosition]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: PostgresOffset | None) -> None:
-        """The questions of `headrace check`, and whether the stored position fits."""
+        """Run the checks of `headrace check`, and check whether the stored position fits."""
         self._run.watch.begin()
         connection, _ = self._readiness.prepare(stored)
         with connection, closing(self._run.catalog):
             if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
-                self._heartbeat_query.examine().require(log)  # which logs its warnings
+                self._heartbeat_query.examine().require(log)  # logs the warnings
             resumes = stored is not None and not stored.is_initial
             continues = stored is not None and resumes and stored.snapshot is None
             if stored is not None and resumes:
                 check_system(stored, self._readiness.cluster(connection))
-                # A snapshot that was interrupted may begin again, with another slot.
+                # An interrupted snapshot may begin again, with another slot.
                 if continues and self.streams:
                     self._position.lost(connection, stored)
         require(self._config, continues=continues, resumes=resumes)
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
-        """Publication and slot are made or found."""
+        """Create or find publication and slot."""
         self._run.watch.begin()
         self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
@@ -98,7 +97,7 @@ class PostgresDatabase(Source[PostgresPosition]):
     def begin_at(
         self, after: PostgresOffset
     ) -> tuple[PostgresOffset, OpenSnapshot[PostgresPosition]]:
-        """As Debezium: `sequence` knows no commit before the snapshot."""
+        """See Source; as in Debezium, `sequence` has no commit before the snapshot."""
         if after.position.transaction is None:
             after = after.at(replace(after.position, last_commit=None))
         return super().begin_at(after)
@@ -106,12 +105,12 @@ class PostgresDatabase(Source[PostgresPosition]):
     def check(
         self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
     ) -> Lost | None:
-        """Server, slot and publication."""
+        """Check server, slot and publication."""
         self._run.watch.begin()
         return self._position.check(stored, snapshot)
 
     def give_up_snapshot(self) -> None:
-        """The next snapshot needs a slot of its own."""
+        """See Source; drops the slot, because the next snapshot needs a new one."""
         self._position.drop()
 
     def forget_position(self) -> None:
@@ -125,7 +124,7 @@ class PostgresDatabase(Source[PostgresPosition]):
         return self._run.snapshot()
 
     def stream(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
-        """Waits for the slot, and reads from it."""
+        """Wait for the slot, and read from it."""
         return self._log.open(start, greets=greets)
 
     def log_end(self) -> int:
@@ -135,7 +134,7 @@ class PostgresDatabase(Source[PostgresPosition]):
     # -- errors and the end ---------------------------------------------------------------------
 
     def ends_snapshot(self, error: HeadraceError) -> bool:
-        """A snapshot whose own locks may be in the way of whoever it waits for."""
+        """See Source: the snapshot's own locks may block the session that it waits for."""
         is_timeout = error.code == "postgresql.lock_timeout"
         return is_timeout and str(self._config.snapshot_locking_mode) == "shared"
 
@@ -153,7 +152,7 @@ class PostgresDatabase(Source[PostgresPosition]):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """Captured tables that the publication lacks."""
+        """Warnings about captured tables that the publication lacks."""
         return self._readiness.publication.warnings
 
     def close(self) -> None:
@@ -167,7 +166,7 @@ class PostgresDatabase(Source[PostgresPosition]):
         self._run.watch.close()
 
     def drop(self) -> None:
-        """slot.drop.on.stop"""
+        """Drop the slot at the end, if slot.drop.on.stop says so."""
         if not self.streams or not self._config.slot_drop_on_stop:
             return
         try:
@@ -179,7 +178,7 @@ class PostgresDatabase(Source[PostgresPosition]):
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
-    """SourceEventPosition of the last row."""
+    """The SourceEventPosition metric of the last row."""
     return {"lsn": None if row is None else int(row["place"]), "xmin": None}
 
 

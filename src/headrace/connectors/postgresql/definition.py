@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from headrace.config.properties.connector import ConnectorConfig
     from headrace.offsets.offset import OffsetObject
 
-# Log bytes between the last record and the head of the log that need not hold a record: what
-# checkpoints and other databases write. A transaction of this size is decoded at once.
+# Log bytes between the last record and the end of the log that may hold no record, because
+# checkpoints and other databases write them. A transaction of this size is decoded at once.
 _QUIET_LOG_BYTES = 1 << 20
 
 

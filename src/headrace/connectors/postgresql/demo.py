@@ -38,8 +38,8 @@ class ShopDemo:
 
     @contextmanager
     def open(self, uri: str | None) -> Iterator[sql_shop.ShopDatabase]:
-        """Starts a server with the shop's tables. Raises HeadraceError without one, and for the
-        connection string of another one."""
+        """Start a server with the shop's tables. Raises HeadraceError if no server can be started,
+        and for the connection string of another database."""
         if uri is not None:
             raise HeadraceError(
                 "postgresql.demo_server",

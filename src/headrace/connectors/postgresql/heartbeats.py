@@ -15,8 +15,8 @@ from headrace.errors import HeadraceError
 from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
 
 _LOOKED_AT = ("DELETE", "INSERT", "MERGE", "UPDATE", "VALUES")
-"""What changes nothing that a later statement of the same query may need in order to be parsed. The
-functions of a SELECT may do so, and SELECT … INTO does."""
+"""Statements that change nothing that a later statement of the same query may need in order to be
+parsed. A function in a SELECT may do so, and SELECT … INTO does."""
 _FAILURES = {
     "42P01": Failure.NO_TABLE,
     **dict.fromkeys(("57P01", "57P02", "57P03"), Failure.SERVER_GOES),
@@ -24,7 +24,7 @@ _FAILURES = {
 
 
 def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
-    """What runs with each heartbeat, if anything does."""
+    """Return the query that runs with each heartbeat; None if none is configured."""
     if not config.heartbeat_action_query:
         return None
     kept = KeptConnection(config, "headrace heartbeat", limit=QUERY_LIMIT, users_sql=True)
@@ -33,20 +33,20 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
         kept.get().execute(query.encode())
 
     def prepare(query: str) -> None:
-        # Parsed, the server looks at tables and columns of DML, planned at privileges, too; nothing
-        # runs. It takes one statement at a time.
+        # PREPARE checks the tables and columns of DML, EXPLAIN also the privileges; nothing is
+        # executed. The protocol prepares one statement at a time.
         for statement in _statements(query):
             result = kept.get().pgconn.prepare(b"", statement.encode())
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 raise psycopg.errors.error_from_result(result)
             if not statement.lstrip("( \n").upper().startswith(_LOOKED_AT):
-                return  # what follows may need what it makes
+                return  # later statements may need its result
             try:
                 kept.get().execute(f"EXPLAIN {statement}".encode())
             except psycopg.errors.InsufficientPrivilege:
                 raise
             except psycopg.Error:
-                pass  # values that cannot be computed, which is found when the statement runs
+                pass  # a value that cannot be computed fails when the statement runs
 
     def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
         if not isinstance(error, psycopg.Error):
@@ -60,8 +60,8 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
 
 
 def _statements(query: str) -> Iterator[str]:
-    """The statements of a query. Raises nothing: what cannot be cut is one statement, and the
-    server says what is wrong with it."""
+    """The statements of a query. Never raises: a query that cannot be split is one statement, and
+    the server reports what is wrong with it."""
     if ";" not in query:
         yield query
         return

@@ -30,14 +30,14 @@ def _prefix(image: Image) -> dict[str, Node]:
 
 @dataclass(frozen=True)
 class MessageFacts(TopicFacts):
-    """Logical messages; their images have prefix and content, which `binary.handling.mode` shows.
-    `transactional` ones are part of a transaction."""
+    """Logical messages; their images have prefix and content, which `binary.handling.mode` renders.
+    `transactional` messages are part of a transaction."""
 
     transactional: bool
     origin: str | None = None
 
     collection = transactions.MESSAGES
-    """What transaction metadata counts messages under."""
+    """The collection under which transaction metadata counts messages."""
 
     def shape(self, settings: EventSettings) -> Shape:
         """The shape of messages, which have no context headers."""

@@ -18,14 +18,14 @@ _LARGEST_LSN = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class PostgresPosition:
-    """A position (architecture, Positions); see headrace.offsets.position.Position.
+    """A position in the log (architecture, Positions); see headrace.offsets.position.Position.
 
-    `lsn_commit` is the end LSN of the last complete transaction (or a keep-alive's position):
-    the only value ever acknowledged. `last_commit` is the end LSN of the last COMMIT seen, which
+    `lsn_commit` is the end LSN of the last complete transaction (or a keep-alive's position): the
+    only value ever acknowledged. `last_commit` is the end LSN of the last COMMIT seen, which
     `source.sequence` shows, `ts_usec` its time in microseconds since 1970, which a
     non-transactional message shows. Inside a transaction, `txn` is its final LSN, `txn_index` the
-    number of its messages delivered and `lsn` the LSN of the last of them. `xmin` is the slot's,
-    which the range that ends here shows.
+    number of its delivered messages and `lsn` the LSN of the last of them. `xmin` is the slot's
+    xmin that the records of the range that ends here show.
     """
 
     lsn_commit: int = 0
@@ -60,7 +60,7 @@ class PostgresPosition:
     def at_boundary(
         self, lsn_commit: int, last_commit: int | None, ts_usec: int | None
     ) -> PostgresPosition:
-        """The position between transactions, after everything up to `lsn_commit`."""
+        """The position between transactions, after all records up to `lsn_commit`."""
         return PostgresPosition(lsn_commit, last_commit, ts_usec, xmin=self.xmin)
 
     @property
@@ -69,7 +69,7 @@ class PostgresPosition:
         return self.committed
 
     def behind(self, end: np.void) -> PostgresPosition:
-        """See Position; `end` is an entry as row_kernel.END has it."""
+        """See Position; `end` is an entry of the dtype row_kernel.END."""
         last_commit = None if end["last_commit"] == NULL else int(end["last_commit"])
         return self.at_boundary(int(end["position"]), last_commit, int(end["commit_us"]) or None)
 
@@ -79,11 +79,11 @@ class PostgresPosition:
         return replace(self, txn=final_lsn, txn_index=index, lsn=lsn)
 
     def is_at(self, other: PostgresPosition) -> bool:
-        """Whether both name the same place, whatever the slot's xmin was."""
+        """Whether both are the same place, regardless of the slot's xmin."""
         return replace(self, xmin=None) == replace(other, xmin=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The members of an offset; those of a transaction only inside of one."""
+        """The members of an offset; includes those of a transaction only inside of one."""
         members = asdict(self)
         if self.txn is None:
             del members["txn"], members["txn_index"], members["lsn"]
@@ -93,7 +93,7 @@ class PostgresPosition:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PostgresPosition:
-        """Takes its members out of an offset. Raises ValueError."""
+        """Read the position from the members of an offset. Raises ValueError."""
         return cls(
             number(data, "lsn_commit", 0, most=_LARGEST_LSN),
             optional_number(data, "last_commit", most=_LARGEST_LSN),
@@ -114,7 +114,7 @@ PostgresOffset = Offset[PostgresPosition]
 
 
 def format_lsn(lsn: int) -> str:
-    """PostgreSQL's notation, as in 16/B374D848."""
+    """An LSN in PostgreSQL's notation, as in 16/B374D848."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 

@@ -1,4 +1,4 @@
-"""replica.identity.autoset.values: which replica identity a table gets. Loads no driver."""
+"""replica.identity.autoset.values: the replica identities that tables get. Loads no driver."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _IDENTITY = re.compile(r"(DEFAULT|FULL|NOTHING)|INDEX\s+(\S.*)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class IdentityRule:
-    """Tables (an expression for schema.table) and the identity that they get; `index` names the
-    index of INDEX."""
+    """Tables (a regular expression for schema.table) and the identity that they get; `index` names
+    the index of INDEX."""
 
     tables: str
     identity: str
@@ -23,7 +23,7 @@ class IdentityRule:
 
     @property
     def statement(self) -> str:
-        """What ALTER TABLE has after REPLICA IDENTITY for this rule."""
+        """The text after REPLICA IDENTITY in ALTER TABLE."""
         if self.index is None:
             return self.identity
         quoted = self.index.replace('"', '""')
@@ -57,5 +57,5 @@ def parse_identity_rules(text: str) -> tuple[IdentityRule, ...]:
 
 
 def rules_for(rules: Iterable[IdentityRule], table: str) -> list[IdentityRule]:
-    """The rules that name `schema.table`; only a single one is followed."""
+    """The rules that match `schema.table`; only a single one is applied."""
     return [rule for rule in rules if rule.matches(table)]

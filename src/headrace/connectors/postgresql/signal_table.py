@@ -1,4 +1,4 @@
-"""Writing a signal to the signal table."""
+"""Writes signals to the signal table."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class SignalTable:
-    """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
-    needed. `doing` says in errors what the table is written for; `limit`: see `connect`."""
+    """See `headrace.signals.collection.SignalCollection`: one connection, opened at its first use.
+    `doing` is the purpose of writing in error messages; `limit`: see `connect`."""
 
     def __init__(
         self,
@@ -67,8 +67,7 @@ class SignalTable:
 
 
 def insert_signal(config: PostgresConfig, name: str, signal: Signal) -> None:
-    """Write a signal into the table `schema.table`, as anybody may write it. Raises
-    HeadraceError."""
+    """Write a signal into the table `schema.table`, as any user may. Raises HeadraceError."""
     table = SignalTable(config, name, doing="Sending a signal", limit=QUERY_LIMIT)
     with closing(table):
         table.insert(signal)
@@ -76,8 +75,8 @@ def insert_signal(config: PostgresConfig, name: str, signal: Signal) -> None:
 
 def signal_targets(config: PostgresConfig, name: str | None) -> SignalTargets:
     """See ConnectorDefinition.signal_targets; `name` is the signal table. Raises
-    HeadraceError("postgresql.signal_table"), ("postgresql.not_published"), and what connecting
-    raises."""
+    HeadraceError("postgresql.signal_table"), ("postgresql.not_published"), and errors of
+    `connect`."""
     capture, publication_name = Capture(config), config.publication_name
     with (
         connect(config, limit=QUERY_LIMIT) as connection,

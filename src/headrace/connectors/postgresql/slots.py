@@ -23,7 +23,7 @@ _HEADINGS = ["slot", "plug-in", "database", "read by", "wal_status", "lag", "kee
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = """examples:
   headrace slots my.properties
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the slots, or drops one. Raises HeadraceError: `postgresql.slot_missing`,
-    `postgresql.slot_in_use`, `cli.usage`, and what connecting raises."""
+    """Print the slots, or drop one. Raises HeadraceError: `postgresql.slot_missing`,
+    `postgresql.slot_in_use`, `cli.usage`, and errors of `connect`."""
     drops = len(arguments.words) == 2 and arguments.words[0] == _DROP
     if len(arguments.words) != 1 and not drops:
         raise HeadraceError(

@@ -1,4 +1,4 @@
-"""PostgreSQL's source block, its schema and the nodes of its fields, and the settings of events."""
+"""PostgreSQL's source block: its schema, the nodes of its fields, and the settings of events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def postgresql_source(event_format: EventFormat) -> Schema:
 
 
 def lsn_pair(schema: Schema) -> Concat:
-    """`sequence`: a JSON array, as text, of the last commit's LSN and the row's own."""
+    """`sequence`: a JSON array, as text, of the last commit's LSN and the record's own."""
     last_commit = TransactionField(_OPTIONAL_INT64, "last_commit")
     return Concat(
         schema,
@@ -60,14 +60,14 @@ def lsn_pair(schema: Schema) -> Concat:
 
 @dataclass(frozen=True)
 class PostgresSource:
-    """The source block of a database; `xmin`: the rows of the log know the slot's xmin."""
+    """The source block of a database; `xmin`: rows of the log have the slot's xmin."""
 
     database: str
     xmin: bool = False
     connector: str = CONNECTOR
 
     def transaction_id(self) -> Node:
-        """The transaction's number and the row's LSN, as in `771:23803690`; null without number."""
+        """The transaction's id and the record's LSN, as in `771:23803690`; null without an id."""
         xid = TransactionField(_OPTIONAL_INT64, "xid")
         return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "place"), ":")))
 
@@ -96,7 +96,7 @@ class PostgresSource:
 
 @dataclass(frozen=True)
 class PostgresSettings(RelationalSettings):
-    """What all events of a run have in common."""
+    """The settings that all events of a run share."""
 
     source: PostgresSource
     types: PostgresTypeOptions = DEFAULT_OPTIONS

@@ -1,4 +1,4 @@
-"""A run whose position nobody keeps leaves no slot after, which would keep WAL for nobody."""
+"""A run without a stored position, which must not leave a slot that would retain WAL."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def trial(config: PostgresConfig) -> Iterator[None]:
-    """Drops the slot at the end, where it was not there at the beginning. A slot that was there is
-    somebody's, and stays. Raises HeadraceError where the server does not answer at the beginning;
-    at the end it is a warning."""
+    """Drop the slot at the end, unless it existed at the beginning: then it is used elsewhere, and
+    stays. Raises HeadraceError if the server does not answer at the beginning; logs a warning if it
+    does not at the end."""
     if not SnapshotRule.of(config).streams:
         yield
         return

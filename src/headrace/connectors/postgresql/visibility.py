@@ -1,4 +1,4 @@
-"""The transactions that a `txid_current_snapshot()` sees, and whether it sees delivered ones."""
+"""Visibility of transactions: in a `txid_current_snapshot()`, and of delivered transactions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from headrace.connect.rows import NULL
 
 _WRAP = 1 << 32
 _SETTLES_AT = 1 << 16
-"""So many ids are kept before those that every snapshot sees are forgotten."""
+"""Number of kept ids at which those that every snapshot sees are removed."""
 
 
 class VisibleTransactions:
-    """A `txid_current_snapshot()`: `xmin:xmax:running`, in 64-bit ids. The log's ids are their
-    lower 32 bits; they are those of the nearest 64-bit ids."""
+    """A `txid_current_snapshot()`: `xmin:xmax:running`, in 64-bit ids. The log has their lower 32
+    bits, which stand for the nearest 64-bit ids."""
 
     def __init__(self, text: str) -> None:
         low, high, running = text.split(":")
@@ -24,32 +24,32 @@ class VisibleTransactions:
         self._running = np.array(sorted(self.running), np.int64)
 
     def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:
-        """Mask of the log's rows whose transactions it does not see: see
+        """A mask of the rows of the log whose transactions the snapshot does not see: see
         `snapshots.incremental.visibility.Visibility`."""
         return self.hides_ids(transactions["xid"][rows["transaction"]])
 
     def hides_ids(self, xids: np.ndarray) -> np.ndarray:
-        """Mask of the transactions (ids of the log) that it does not see."""
+        """A mask of the transactions (ids of the log) that the snapshot does not see."""
         wide = self.widen(xids)
         return np.asarray((wide >= self.xmax) | np.isin(wide, self._running))
 
     def widen(self, xids: np.ndarray) -> np.ndarray:
-        """64-bit ids of the log's."""
+        """The 64-bit ids of transactions, from ids of the log."""
         base = self.xmax & ~(_WRAP - 1)
         wide = base | (xids & (_WRAP - 1))
         wide = np.where(wide >= self.xmax + _WRAP // 2, wide - _WRAP, wide)
         return np.asarray(np.where(wide < self.xmax - _WRAP // 2, wide + _WRAP, wide))
 
     def sees(self, xid: int) -> bool:
-        """Whether it sees the transaction with this id of the log."""
+        """Whether the snapshot sees the transaction with this id of the log."""
         return not self.hides_ids(np.array([xid], np.int64))[0]
 
     def covers(self, older: VisibleTransactions) -> bool:
-        """Whether it sees every transaction that `older` sees.
+        """Whether the snapshot sees every transaction that `older` sees.
 
-        What `older` sees committed before its log position and is not streamed; what this one
-        misses of it would be lost. WAL order is not visibility order, so a later snapshot can miss
-        some.
+        A transaction that `older` sees was committed before its log position and is not streamed,
+        so it would be lost if this snapshot did not see it. WAL order is not visibility order, so a
+        later snapshot can miss transactions.
         """
         if self.xmax < older.xmax:
             return False
@@ -57,11 +57,12 @@ class VisibleTransactions:
 
 
 class DeliveredTransactions:
-    """Transactions that were delivered and may still be invisible: in the log, but waiting for a
-    standby, for example. See `snapshots.incremental.visibility.Delivered`.
+    """Transactions that were delivered and may still be invisible, for example because they are in
+    the log, but wait for a standby. See `snapshots.incremental.visibility.Delivered`.
 
-    `next_xid` asks the server for an id that is larger than that of every transaction so far,
-    `visible` for what a snapshot sees now."""
+    `next_xid` returns an id that is larger than that of every transaction so far, `visible` the
+    transactions that a snapshot sees now.
+    """
 
     def __init__(
         self, next_xid: Callable[[], int], visible: Callable[[], VisibleTransactions]
@@ -72,31 +73,33 @@ class DeliveredTransactions:
         self._settled = False
 
     def begin(self) -> None:
-        """This process delivers from now on."""
+        """Note that this process delivers from now on."""
         if self._first is None:
             self._first = self._next_xid()
 
     def add(self, rows: np.ndarray, transactions: np.ndarray) -> None:
-        """Rows of the log were delivered, with the transactions that they refer to."""
+        """Note that rows of the log were delivered, with the transactions that they refer to."""
         self.add_ids(transactions["xid"][rows["transaction"]])
 
     def add_ids(self, xids: np.ndarray) -> None:
-        """Transactions (ids of the log) were delivered."""
+        """Note that transactions (ids of the log) were delivered."""
         distinct = np.unique(xids)
         self._xids = np.union1d(self._xids, distinct[distinct != NULL])
         if len(self._xids) > _SETTLES_AT:
             self.are_visible()
 
     def forget(self) -> None:
-        """Somebody else delivered; nothing is known of it but that it was before `begin`."""
+        """Note that another process delivered transactions, which are unknown, but older than the
+        next `begin`."""
         self._xids = np.zeros(0, np.int64)
         self._first, self._settled = None, False
 
     def are_visible(self) -> bool:
-        """Whether a snapshot that is taken now sees all of them."""
+        """Whether a snapshot that is taken now sees all delivered transactions."""
         seen = self._visible()
         if not self._settled:
-            # What an earlier process delivered is not known: all of that time must have ended.
+            # The transactions that an earlier process delivered are unknown: all of that time must
+            # have ended.
             self.begin()
             assert self._first is not None
             self._settled = seen.xmin >= self._first

@@ -26,7 +26,7 @@ Values = Sequence[object] | Mapping[str, object]
 @dataclass(frozen=True)
 class CatalogColumn(Column):
     """A column as it is now; `default` is pg_get_expr, `number` attnum, `collation` an oid.
-    `fills`: rows that were there before it have a value in it."""
+    `fills`: rows that existed before the column have a value in it (pg_attribute.atthasmissing)."""
 
     type: PostgresType
     generated: bool = False
@@ -38,7 +38,7 @@ class CatalogColumn(Column):
 
     @property
     def order(self) -> str:
-        """See Column; a column that was renamed is the same."""
+        """See Column; a renamed column keeps its order."""
         return f"{self.number}:{self.type.facts.oid}:{self.collation}"
 
 
@@ -52,7 +52,7 @@ class CatalogTable(StoredTable):
 
     @property
     def alone(self) -> bool:
-        """See StoredTable; an ordinary table's children are tables of their own."""
+        """See StoredTable; the children of an ordinary table are separate tables."""
         return not self.partitioned
 
 
@@ -161,35 +161,35 @@ FROM needed JOIN pg_type t ON t.oid = needed.oid JOIN pg_namespace n ON n.oid = 
 @dataclass(frozen=True)
 class CatalogReading(TableReading[CatalogTable]):
     """Tables and types by oid as one snapshot of the catalogue shows them; `snapshot` is its
-    `txid_current_snapshot()`. A type that was asked for and is not there is a pseudo-type."""
+    `txid_current_snapshot()`. A requested type that does not exist is a pseudo-type."""
 
     types: Mapping[int, TypeFacts]
     snapshot: str
 
     def sees(self, xid: int) -> bool:
-        """Whether it is as of a moment after a transaction of the log."""
+        """Whether the snapshot sees the transaction `xid` of the log."""
         return VisibleTransactions(self.snapshot).sees(xid)
 
     def type_facts(self, oid: int) -> TypeFacts:
-        """A type."""
+        """Return the type with this oid; a pseudo-type if it is unknown."""
         return self.types.get(oid) or _no_type(oid)
 
 
 @dataclass
 class Catalog:
-    """The catalogue over one connection, opened when it is first asked. `limit` is the property
-    that limits the queries of a connection that is given."""
+    """Queries of the catalogue on one connection, which the first query opens. `limit` names the
+    property that limits the queries of a given `connection`."""
 
     config: PostgresConfig
     connection: psycopg.Connection | None = None
     limit: str = QUERY_LIMIT
 
     def rows(self, query: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """What a query gives. Raises HeadraceError."""
+        """Return the rows of a query. Raises HeadraceError."""
         return self._asked(lambda connection: _ask(connection, query, values))
 
     def value(self, query: str) -> str:
-        """What a query gives that has one row and one column, as text."""
+        """Return the result of a query of one row and one column, as text."""
         return str(self.rows(query)[0][0])
 
     def _asked(self, ask: Callable[[psycopg.Connection], _Answer]) -> _Answer:
@@ -209,7 +209,7 @@ class Catalog:
         raise AssertionError
 
     def cancel(self) -> None:
-        """End the query that another thread waits for; never raises."""
+        """Cancel the query that another thread waits for; never raises."""
         connection = self.connection
         if connection is not None:
             with contextlib.suppress(psycopg.Error):
@@ -229,23 +229,24 @@ class Catalog:
         ]
 
     def comments(self) -> dict[str, str]:
-        """The comments of all tables by `schema.table`; empty: the table has none."""
+        """The comments of all tables by `schema.table`; empty for a table without comment."""
         return {str(name): str(comment) for name, comment in self.rows(_COMMENTS)}
 
     def identities(self, oids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """The columns of replica identities that are a key, by the oid of the table."""
+        """The columns of the replica identities that are keys, by the oid of the table."""
         return {int(oid): frozenset(names) for oid, names in self.rows(_IDENTITIES, (list(oids),))}
 
     def left_out(self, publication: str) -> dict[str, str]:
-        """What a publication leaves out of the changes of tables, in words, by `schema.table`."""
+        """Return the changes of tables that a publication leaves out, in words, by
+        `schema.table`."""
         return {str(name): str(what) for name, what in self.rows(_LEFT_OUT, (publication,))}
 
     def partition_roots(self) -> dict[int, int]:
-        """Oid of each partition to that of its topmost parent."""
+        """The oid of the topmost parent of each partition, by the oid of the partition."""
         return {int(partition): int(root) for partition, root in self.rows(_ROOTS)}
 
     def leaves(self, oids: Sequence[int]) -> dict[int, tuple[Leaf, ...]]:
-        """The leaves of partitioned tables, by the oid of the table; no lock is waited for."""
+        """The leaves of partitioned tables, by the oid of the table; waits for no lock."""
         if not oids:
             return {}
         found: dict[int, list[Leaf]] = {oid: [] for oid in oids}
@@ -261,16 +262,16 @@ class Catalog:
         types: Iterable[int] = (),
         sizes: bool = False,
     ) -> CatalogReading:
-        """Tables by oid and by name (schema, table), with their columns' types, and `types` beside
-        them, on one snapshot: the number of queries is always the same. It waits while a table is
-        locked exclusively, because PostgreSQL locks a table to write down its defaults. `sizes`:
-        the leaves' pages are those of the files; otherwise those of the statistics."""
+        """Tables by oid and by name (schema, table), the types of their columns, and `types` in
+        addition, all read on one snapshot with a constant number of queries. It waits while a table
+        is locked exclusively, because PostgreSQL locks a table to print its defaults. `sizes`: the
+        leaves' pages are those of the files; otherwise those of the statistics."""
         return self._asked(
             lambda connection: _read(connection, list(oids), list(names), list(types), sizes=sizes)
         )
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
-        """Rows by `schema.table` as the statistics have them; -1: they do not know."""
+        """Row counts by `schema.table` according to the statistics; -1: unknown."""
         counts = self.rows(_ESTIMATES, (list(names),))
         return {str(name): int(rows) for name, rows in counts}
 
@@ -355,9 +356,10 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
 
 
 def _filler(default: str | None, missing: str | None, *, fills: bool, is_computed: bool) -> Filler:
-    """What older rows have in a column. The server keeps the value that they lack themselves, also
-    of an expression like `now()`, whatever the default is today. Where it keeps none, ADD COLUMN
-    may have written a value into each of them, or the default is younger than the column."""
+    """Return the value of a column in rows that are older than the column. The server stores the
+    value that such rows lack, also of an expression like `now()`, whatever the default is today.
+    Where it stores none, ADD COLUMN may have written a value into each of them, or the default is
+    younger than the column."""
     if fills:
         return Filler(missing)
     return Filler(is_known=default is None and not is_computed)
@@ -395,5 +397,5 @@ def _no_type(oid: int) -> TypeFacts:
 
 
 def _rows_now(rows: int, pages: int, real: int) -> int:
-    """The statistics' rows, carried over to the pages that the table has now."""
+    """The statistics' row count, scaled to the number of pages that the table has now."""
     return rows * max(real, pages) // pages if pages > 0 else 0

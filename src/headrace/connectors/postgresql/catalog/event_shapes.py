@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.replica_identity_rules import rules_for
 
 def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
     """See ConnectorDefinition. Tables are in the order of snapshots; a partition is part of its
-    table where that is captured."""
+    table if that is captured."""
     capture = Capture(config)
     settings = settings_of(config, capture)
     with closing(Catalog(config)) as catalog:
@@ -26,7 +26,7 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         left_out = catalog.left_out(config.publication_name)
     rules = config.replica_identity_autoset_values
     described = [
-        # The start sets the identity of tables that a rule names.
+        # A table that a rule names gets its identity at the start.
         replace(
             table, identity_columns=None if rules_for(rules, table.name) else identities.get(id_)
         )

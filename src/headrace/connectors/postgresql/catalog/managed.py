@@ -1,5 +1,5 @@
-"""Services that run PostgreSQL for their users: by which facts each is known, and what takes there
-the place of what only a superuser may do (docs/guides/managed-servers.md has the sources)."""
+"""Managed PostgreSQL services: the facts that identify each, and its remedies for actions that only
+a superuser may take elsewhere (docs/guides/managed-servers.md has the sources)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from psycopg import sql
 
 DECODING = "As a superuser: ALTER SYSTEM SET wal_level = logical; then restart the server."
 SUPERUSER, OWNER = "As a superuser", "As the owner of the tables, with CREATE on the database"
-"""What makes wal_level logical, and who makes a publication, on a server of nobody's; a service's
-users are not superusers, but own their tables."""
+"""Remedies for a server that no service runs: how wal_level becomes logical, and who creates a
+publication; users of a service are not superusers, but own their tables."""
 _AWS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 _FACTS = """
 SELECT 'role ' || rolname FROM pg_catalog.pg_roles WHERE 'role ' || rolname = ANY ({known})
@@ -24,11 +24,12 @@ THEN pg_catalog.current_setting(pg_catalog.substr(fact, 9), true) IS NOT NULL EN
 
 @dataclass(frozen=True)
 class Service:
-    """A service. `facts` are what no other server has, `hosts` the ends of its servers' names. The
-    rest are remedies: `decoding` makes wal_level logical, `replication` lets a `{role}` replicate,
-    `settings_place` is where settings are, `certificates` what database.sslrootcert is to have,
-    `iam` what logins with tokens need. `limits_wal`: max_slot_wal_keep_size can be set. `pooler` is
-    a part of the names of hosts that pass no replication on."""
+    """A service. `facts` are found on no other server, `hosts` are the suffixes of its servers'
+    names. The rest are remedies: `decoding` makes wal_level logical, `replication` grants
+    replication to `{role}`, `settings_place` says where settings are changed, `certificates` what
+    database.sslrootcert has to contain, `iam` what logins with tokens need. `limits_wal`:
+    max_slot_wal_keep_size can be set. `pooler` is a part of the names of hosts that do not forward
+    replication."""
 
     name: str
     facts: tuple[str, ...]
@@ -42,7 +43,7 @@ class Service:
     iam: str = ""
 
     def let_replicate(self, user: str) -> str:
-        """How the role `user` gets the right to replicate."""
+        """Return the remedy that grants replication to the role `user`."""
         return self.replication.replace("{role}", sql.Identifier(user).as_string())
 
 
@@ -51,7 +52,7 @@ _RDS_IAM = (
     "For logins with IAM tokens, set rds.iam_auth_for_replication = 1 in the parameter group, too."
 )
 SERVICES = (
-    # Its servers have the roles and settings of RDS, too.
+    # An Aurora server also has the roles and settings of RDS.
     Service(
         "Amazon Aurora",
         facts=("function aurora_version",),
@@ -134,21 +135,22 @@ _KNOWN = ", ".join(f"'{fact}'" for service in SERVICES for fact in service.facts
 
 @dataclass(frozen=True)
 class Managed:
-    """A server of a `service`, which is known by `facts`."""
+    """A server that a `service` runs, and the `facts` that show it."""
 
     service: Service
     facts: tuple[str, ...]
 
 
 def service_of_host(host: str | None) -> Service | None:
-    """Whose server has this name, before it is asked."""
+    """The service that runs the server with this host name, if the name shows it; asks no
+    server."""
     name = (host or "").lower().rstrip(".")
     return next((one for one in SERVICES if one.hosts and name.endswith(one.hosts)), None)
 
 
 def find_service(connection: psycopg.Connection, host: str | None) -> Managed | None:
-    """The service that runs the server; None: nothing says that one does. Its own facts say more
-    than its `host`. Never raises: the answer only words remedies."""
+    """The service that runs the server; None if nothing shows one. Facts of the server take
+    precedence over its `host`. Never raises: the answer is only used to word remedies."""
     try:
         rows = connection.execute(_FACTS.format(known=f"ARRAY[{_KNOWN}]").encode()).fetchall()
     except psycopg.Error:

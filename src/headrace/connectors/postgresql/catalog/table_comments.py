@@ -1,4 +1,4 @@
-"""Comments of the captured tables, as the catalogue has them now."""
+"""Comments of the captured tables, as the catalogue has them at present."""
 
 from __future__ import annotations
 

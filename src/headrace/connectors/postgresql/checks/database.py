@@ -22,8 +22,8 @@ OLDEST = 120000  # pg_attribute.attgenerated
 
 
 def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Findings:
-    """Looks at server, role, tables, slot and publication; never raises for what it finds. `stored`
-    is the offset that a checkpoint holds.
+    """Check server, role, tables, slot and publication; never raises for what it finds. `stored` is
+    the offset that a checkpoint holds.
 
     It only reads, so the role of the connector (LOGIN, REPLICATION, CONNECT, SELECT) suffices.
     """
@@ -34,7 +34,7 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
         _look(config, findings, continues=continues, resumes=resumes)
     except HeadraceError as error:
         remedy, service = error.remedy, service_of_host(config.database_hostname)
-        if error.code == "postgresql.authentication":  # of a missing role, too, for the client
+        if error.code == "postgresql.authentication":  # also the code for a missing role
             role = SQL.dialect.quoted(config.database_user)
             replication = " REPLICATION" if service is None else ""
             hint = f"A missing role: CREATE ROLE {role} LOGIN{replication} PASSWORD '…';"
@@ -51,14 +51,14 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
 
 
 def require(config: PostgresConfig, *, continues: bool, resumes: bool) -> None:
-    """What a start asks before it makes anything: the questions of `check`, for one that `resumes`
-    from a checkpoint or not, in which the stream `continues` or a snapshot. Raises HeadraceError:
-    the first error."""
+    """Run the checks of `check` before a start creates anything. `resumes`: the start is from a
+    checkpoint; `continues`: its position is in the stream, not in a snapshot. Raises HeadraceError
+    for the first error."""
     _look(config, Preconditions(), continues=continues, resumes=resumes)
 
 
 def _look(config: PostgresConfig, findings: Findings, *, continues: bool, resumes: bool) -> None:
-    """Raises HeadraceError where the server does not let the role in, or does not serve at all."""
+    """Add all findings. Raises HeadraceError if the server refuses the role or does not answer."""
     with connect(config, application="headrace check", limit=CHECK_LIMIT) as connection:
         version = connection.info.server_version
         name = f"PostgreSQL {version // 10000}.{version % 10000}"
@@ -105,8 +105,8 @@ def _check_database(checked: Checked, *, continues: bool, resumes: bool) -> None
 
 
 def check_statements(checked: Checked, *, resumes: bool) -> None:
-    """Whether the statements of snapshot.select.statement.overrides can run. One that cannot leaves
-    its table out where the run `resumes`."""
+    """Check whether the statements of snapshot.select.statement.overrides can run. If the run
+    `resumes`, the table of a statement that cannot run is left out."""
     try:
         check_overrides(checked.config)
     except HeadraceError as error:
@@ -114,7 +114,7 @@ def check_statements(checked: Checked, *, resumes: bool) -> None:
 
 
 def check_heartbeat(checked: Checked) -> None:
-    """Whether heartbeat.action.query can run, where heartbeats are sent."""
+    """Check whether heartbeat.action.query can run, if heartbeats are sent."""
     query = heartbeat_query(checked.config)
     if query is not None and checked.config.heartbeat_interval_ms:
         checked.findings.add_all(query.examine())

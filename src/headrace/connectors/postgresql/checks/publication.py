@@ -28,9 +28,9 @@ from headrace.relational.checks import named_tables
 
 
 def check_publication(checked: Checked, *, goes_on: bool) -> None:
-    """Whether the publication has every captured table, partition and operation, or can be made.
-    A stream that `goes_on` does so without a table that is not published.
-    Raises HeadraceError when the server does not answer."""
+    """Check whether the publication has every captured table, partition and operation, or can be
+    created. A stream that `goes_on` continues without tables that are not published. Raises
+    HeadraceError when the server does not answer."""
     name = checked.config.publication_name
     mode = str(checked.config.publication_autocreate_mode)
     try:
@@ -91,7 +91,7 @@ def check_publication(checked: Checked, *, goes_on: bool) -> None:
 
 
 def _foresee(checked: Checked, error: HeadraceError, level: Level) -> None:
-    """What a start meets by itself, or warns of where it goes on."""
+    """Add the error of a start as foreseen, or as a warning for a stream that continues."""
     if level == "error":
         checked.findings.add_foreseen(error)
     else:
@@ -101,8 +101,8 @@ def _foresee(checked: Checked, error: HeadraceError, level: Level) -> None:
 def _check_partitions(
     checked: Checked, name: str, published: set[int] | None, *, via_root: bool
 ) -> None:
-    """A partition's changes carry its own name, or its root's: one that is not captured
-    loses them. `published` None: everything."""
+    """Check for partitions whose changes are lost, because the name that the changes carry, their
+    own or their root's, is not captured. `published` None: everything is published."""
     roots = checked.catalog.partition_roots()
     lost = misnamed(checked.tables, published, roots, via_root=via_root)
     if lost:

@@ -12,14 +12,14 @@ from headrace.errors import HeadraceError
 
 _NO_PRIVILEGE = "postgresql.no_replication_privilege"
 _REFUSALS = (_NO_PRIVILEGE, "postgresql.not_allowed", "postgresql.authentication")
-"""Codes of a login to replicate that is refused although the role may log in."""
+"""Codes of a refused replication login by a role that may otherwise log in."""
 
 
 def wal_level_error(
     level: str, service: Callable[[], Managed | None] = lambda: None
 ) -> HeadraceError | None:
-    """What is wrong with the setting wal_level; empty: nobody knows it. `service` is asked who runs
-    the server, where that matters."""
+    """The error of a setting wal_level that is not logical (empty: unknown), else None. `service`
+    finds the service that runs the server, for the remedy."""
     if level == "logical":
         return None
     managed = service()
@@ -31,7 +31,7 @@ def wal_level_error(
 
 
 def check_server(checked: Checked) -> None:
-    """Whether the settings of the server, a standby too, serve logical decoding."""
+    """Check whether the settings of the server, which may be a standby, permit logical decoding."""
     error = wal_level_error(checked.catalog.setting("wal_level"), lambda: checked.managed)
     if error is None:
         checked.ok("wal_level", "wal_level is logical")
@@ -77,7 +77,8 @@ def check_server(checked: Checked) -> None:
 
 
 def check_managed(checked: Checked) -> None:
-    """Which service runs the server, by which facts, and whether the connection suits it."""
+    """Report the service that runs the server, the facts that show it, and whether the connection
+    suits it."""
     managed, config = checked.managed, checked.config
     if managed is None:
         return
@@ -101,7 +102,7 @@ def check_managed(checked: Checked) -> None:
 
 
 def check_login(checked: Checked) -> None:
-    """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
+    """Log in as the stream will, which checks the privilege, pg_hba.conf and a free walsender."""
     config = checked.config
     try:
         with (
@@ -117,7 +118,7 @@ def check_login(checked: Checked) -> None:
 
 
 def _as_managed(checked: Checked, error: HeadraceError) -> HeadraceError:
-    """A refusal of the replication connection, with the remedy of the service that refuses."""
+    """The error of a refused replication connection, with the remedy of the server's service."""
     if error.code not in _REFUSALS or checked.managed is None:
         return error
     service = checked.managed.service

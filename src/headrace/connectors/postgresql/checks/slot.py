@@ -9,9 +9,9 @@ from headrace.errors import HeadraceError
 
 
 def check_replication_slot(checked: Checked, *, continues: bool) -> None:
-    """Whether the slot is there and free, or can be made; a stream that `continues` needs the one
-    that it had, which its position is compared with elsewhere. Raises HeadraceError as `check_slot`
-    does, unless the start repairs it."""
+    """Check whether the slot exists and is free, or can be created; a stream that `continues` needs
+    its former slot, whose position is checked elsewhere. Raises HeadraceError as `check_slot` does,
+    unless the start repairs the slot."""
     name = checked.config.slot_name
     with translated(checked.config, "Looking at the slot", CHECK_LIMIT):
         state = find_slot(checked.connection, name)

@@ -21,7 +21,7 @@ from headrace.snapshots.modes import SnapshotRule
 
 @dataclass(frozen=True)
 class Rights:
-    """What the role may do with a table, and what the log will hold of its old rows."""
+    """The role's rights on a table, and the columns of its old rows that the log will hold."""
 
     readable: bool
     row_security: bool
@@ -31,7 +31,7 @@ class Rights:
 
 
 class Checked(TableChecks[CatalogTable]):
-    """The database that is looked at. `rights` are those on the captured tables, by oid."""
+    """The database that is checked. `rights` are those on the captured tables, by oid."""
 
     config: PostgresConfig
     capture: Capture
@@ -50,24 +50,25 @@ class Checked(TableChecks[CatalogTable]):
         self.rights: dict[int, Rights] = {}
 
     def is_standby(self) -> bool:
-        """Whether the server follows another one."""
+        """Whether the server is a standby."""
         return bool(self.rows("SELECT pg_is_in_recovery()")[0][0])
 
     @property
     def version(self) -> int:
-        """The server's version, as in 160002."""
+        """The server's version number, as in 160002."""
         return self.connection.info.server_version
 
     def quoted(self, *names: str) -> str:
-        """A name of SQL, of one or more parts."""
+        """A qualified name in SQL, of one or more parts, quoted."""
         return SQL.dialect.quoted(*names)
 
     @cached_property
     def managed(self) -> Managed | None:
-        """The service that runs the server, which a start asks for where it is refused only."""
+        """The service that runs the server; a start determines it only for the remedy of a
+        refusal."""
         return find_service(self.connection, self.config.database_hostname)
 
     @property
     def role(self) -> str:
-        """The connector's role as SQL writes it."""
+        """The connector's role, quoted for SQL."""
         return self.quoted(self.config.database_user)

@@ -33,8 +33,8 @@ FROM pg_class c WHERE c.oid = ANY (%s)
 def no_privilege(
     config: PostgresConfig, table: CatalogTable, *, goes_on: bool = False
 ) -> HeadraceError:
-    """The role may not read a table; a stream that `goes_on` has no need to, until a snapshot of it
-    is asked for."""
+    """The error of a table that the role may not read; a stream that `goes_on` reads it only for a
+    requested snapshot or a look-up."""
     quoted = SQL.dialect.quoted
     name, schema, role = quoted(*table.path), quoted(table.schema), quoted(config.database_user)
     if goes_on:
@@ -64,14 +64,14 @@ def unreadable(
 
 
 def check_rights(checked: Checked, *, goes_on: bool) -> None:
-    """Whether the role may read all rows of the captured tables; `goes_on`: see `no_privilege`.
-    Sets `rights`, and leaves out tables that are gone."""
+    """Check whether the role may read all rows of the captured tables; `goes_on`: see
+    `no_privilege`. Sets `rights`, and removes tables that no longer exist."""
     rows = checked.rows(_RIGHTS, ([t.id for t in checked.tables],))
     checked.rights = {
         row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
         for row in rows
     }
-    # A table may have been dropped since; it is left out from here on.
+    # A table may have been dropped in the meantime; it is left out from here on.
     checked.tables = [t for t in checked.tables if t.id in checked.rights]
     hidden = [t for t in checked.tables if not checked.rights[t.id].readable]
     for table in hidden:
@@ -90,7 +90,8 @@ def check_rights(checked: Checked, *, goes_on: bool) -> None:
 
 
 def check_identities(checked: Checked) -> None:
-    """Whether updates and deletes of the captured tables carry the columns of the events' key."""
+    """Check whether updates and deletes of the captured tables carry the columns of the events'
+    key."""
     unidentified, partial, full = [], [], []
     for table in [_with_identity_set(checked, table) for table in checked.tables]:
         rights = checked.rights[table.id]
@@ -135,7 +136,7 @@ def check_identities(checked: Checked) -> None:
 
 
 def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
-    """As replica.identity.autoset.values will leave it."""
+    """The table with the identity that replica.identity.autoset.values will give it."""
     rules = rules_for(checked.config.replica_identity_autoset_values, table.name)
     if len(rules) != 1 or rules[0].letter == table.identity:
         return table

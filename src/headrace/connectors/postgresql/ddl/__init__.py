@@ -1,2 +1,2 @@
-"""Tables that other sessions change while a snapshot reads them: locks, lock waits, and changes
-since a query was planned."""
+"""Concurrent DDL while a snapshot reads tables: locks, lock waits, and changes since a query was
+planned."""

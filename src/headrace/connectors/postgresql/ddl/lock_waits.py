@@ -1,4 +1,4 @@
-"""Sessions that wait for a lock on a table, or hold it. No query here waits for one."""
+"""Sessions that wait for a lock on a table, or hold it. No query here waits for a lock."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import psycopg
 from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, wait_text
 
 _SQLSTATES = (LOCK_TIMEOUT, "40P01")
-# Asked all the time; pg_locks only where somebody waits. A role sees what sessions of its own wait
-# for, and of others only their names.
+# Runs frequently; pg_locks is queried only if a session waits. A role sees the waits of its own
+# sessions, and of other sessions only the names.
 _WAITING = """
 SELECT pid FROM pg_catalog.pg_stat_activity
 WHERE wait_event_type = 'Lock' AND datname = current_database() AND application_name LIKE %s
 """
-# What waits for a row knows its table by the lock on the row's place. An index, and what is kept
-# out of line, belong to a table.
+# A session that waits for a row has a tuple lock, which shows the table. Indexes and TOAST tables
+# are replaced by their table.
 _WAITS = """
 WITH waits AS (
   SELECT l.pid, coalesce(l.relation, (SELECT t.relation FROM pg_catalog.pg_locks t
@@ -37,13 +37,13 @@ WHERE datname = current_database() AND application_name NOT LIKE %s
 
 
 def is_lock_timeout(error: psycopg.Error) -> bool:
-    """Whether a statement was given up because of another session's lock."""
+    """Whether a statement was cancelled because of another session's lock."""
     return error.sqlstate in _SQLSTATES
 
 
 def present_wait(connection: psycopg.Connection, mark: str) -> str | None:
     """The text of the lock for which a session of the run with this `mark` (see
-    `PostgresConfig.marked`) waits now, in any process; None without one. Raises psycopg.Error."""
+    `PostgresConfig.marked`) waits now, in any process; None if none waits. Raises psycopg.Error."""
     ours = _named(mark)
     waiting = [pid for (pid,) in connection.execute(_WAITING, (ours,)).fetchall()]
     if not waiting:
@@ -53,12 +53,12 @@ def present_wait(connection: psycopg.Connection, mark: str) -> str | None:
 
 
 def sessions_blocked_by(connection: psycopg.Connection, pid: int, mark: str) -> set[int]:
-    """The process ids of the sessions that wait for the session `pid`, without those of the run
-    with this `mark`. Raises psycopg.Error."""
+    """The process ids of the sessions that the session `pid` blocks, without those of the run with
+    this `mark`. Raises psycopg.Error."""
     rows = connection.execute(_BLOCKED_BY, (_named(mark), pid)).fetchall()
     return {int(row[0]) for row in rows}
 
 
 def _named(mark: str) -> str:
-    """What LIKE knows the application names of a run by; `mark` has hexadecimal digits only."""
+    """The LIKE pattern of the application names of a run; `mark` has hexadecimal digits only."""
     return f"% {mark}"

@@ -1,5 +1,5 @@
-"""Looks after locks as long as a run goes on, in a thread of its own: reports what its sessions
-wait for, and gives a snapshot's locks up to whoever waited for them long enough."""
+"""A thread that watches the locks of a run: it reports the waits of the run's sessions, and
+releases a snapshot's locks once another session has waited long enough for them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
-_PAUSE_SECONDS = 5.0  # after a look that failed
+_PAUSE_SECONDS = 5.0  # after a failed look
 
 
 class LockWatch:
-    """`report` is given what a session of the run waits for (see `present_wait`), and None when
-    none does any more."""
+    """A watch over the locks of a run. `report` is called with the lock that a session of the run
+    waits for (see `present_wait`), and with None when no session waits any more."""
 
     def __init__(self, config: PostgresConfig, report: Callable[[str | None], None]) -> None:
         self._config, self._report = config, report
@@ -35,14 +35,14 @@ class LockWatch:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Look from now on, if it does not yet."""
+        """Start the thread, unless it runs already."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="headrace-locks", daemon=True)
             self._thread.start()
 
     def guard(self, locks: TableLocks | None) -> None:
-        """Give these locks up to another session that waits for them for
-        snapshot.lock.timeout.ms; None: nobody has any."""
+        """Release these locks once another session has waited for them for
+        snapshot.lock.timeout.ms; None: the snapshot holds no locks."""
         self._blocked = {}
         self._locks = locks
         if locks is not None:

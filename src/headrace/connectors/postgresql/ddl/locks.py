@@ -15,16 +15,17 @@ log = logging.getLogger(__name__)
 
 
 class TableLocks:
-    """ACCESS SHARE locks in a transaction of their own. They hold off ALTER, TRUNCATE and DROP,
-    never reading or writing. They are taken before the snapshot: a table that was rewritten
-    after it looks empty to it.
+    """ACCESS SHARE locks in a separate transaction. They block ALTER, TRUNCATE and DROP, but no
+    reads or writes. They are taken before the snapshot: a table that is rewritten after it looks
+    empty to the snapshot.
 
-    A session that waits for them makes our other connections wait for it, so after
-    snapshot.lock.timeout.ms they are given up (`headrace.connectors.postgresql.ddl.lock_watch`).
+    A session that waits for them blocks headrace's other connections, so they are released after
+    snapshot.lock.timeout.ms (`headrace.connectors.postgresql.ddl.lock_watch`).
     """
 
     def __init__(self, config: PostgresConfig, tables: Sequence[str]) -> None:
-        """Raises HeadraceError("postgresql.lock_timeout"). `pid` is the session's."""
+        """Raises HeadraceError("postgresql.lock_timeout"). `pid` is the process id of the
+        session."""
         self._connection = connect(config, application="headrace snapshot locks")
         self.pid = self._connection.info.backend_pid
         try:
@@ -45,9 +46,9 @@ class TableLocks:
 
     @property
     def is_held(self) -> bool:
-        """Whether the session that has them is open."""
+        """Whether the session that holds the locks is open."""
         return not self._connection.closed
 
     def close(self) -> None:
-        """Let them go; never raises."""
+        """Release the locks; never raises."""
         self._connection.close()

@@ -1,5 +1,5 @@
-"""Which partitions a table has, and since when: a snapshot reads those that it planned, by their
-oids, and notices which others came. No query here waits for a lock on a table."""
+"""The attached partitions of tables: a snapshot reads the planned ones, by oid, and detects those
+that were attached later. No query here waits for a lock on a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 Partitions = Mapping[int, str]
-"""Partitions with rows of a table: by oid, what tells an attachment from any other, also of the
-same partition: the transactions that made it part of its parent, and its parent of theirs."""
+"""A table's partitions that have rows: a mark of the attachment by oid. The mark differs between
+two attachments of the same partition: it consists of the transactions that attached the partition
+to its parent, and that parent to its own."""
 
 _ATTACHED = """
 WITH RECURSIVE tree(root, oid, attached) AS (
@@ -34,8 +35,8 @@ _WITH_PAGES = (
 def attached_partitions(
     connection: psycopg.Connection, oids: Collection[int]
 ) -> dict[int, Partitions]:
-    """The partitions that the connection's transaction sees, by oid of their table; tables without
-    partitions are left out."""
+    """The partitions that the connection's transaction sees, by the oid of their table; tables
+    without partitions are left out."""
     if not oids:
         return {}
     rows = connection.execute(_ATTACHED, (list(oids),)).fetchall()
@@ -53,29 +54,30 @@ def to_text(partitions: Partitions | None) -> str | None:
 
 
 def from_text(parts: str) -> Partitions:
-    """The reverse of `to_text`; what is not of its form is not a partition."""
+    """The reverse of `to_text`; ignores parts of another form."""
     pairs = (part.partition(":") for part in parts.split(","))
     return {int(oid): mark for oid, _, mark in pairs if oid.isdecimal()}
 
 
 def unplanned(planned: Partitions, present: Partitions) -> dict[int, str]:
-    """The partitions that were attached since a table was planned, or were so again."""
+    """The partitions that were attached, or attached again, since a table was planned."""
     return {oid: mark for oid, mark in present.items() if planned.get(oid) != mark}
 
 
 def with_pages(connection: psycopg.Connection, oids: Collection[int]) -> set[int]:
     """The tables whose files have pages. A partition without pages has only rows that the log
-    brings."""
+    delivers."""
     return {int(oid) for (oid,) in connection.execute(_WITH_PAGES, (list(oids),)).fetchall()}
 
 
 def require_same_cuts(
     table: SnapshotTable, seen: Partitions, present: Sequence[Leaf], begun: int
 ) -> SnapshotTable:
-    """The table with the partitions that its snapshot sees: those that were attached since it was
-    planned, and have pages, come after the others, unless they will be read anyway. `present` are
-    the partitions with their sizes, `begun` is how many leaves were begun. A partition that is
-    gone keeps its place, and has no row. A statement of one's own reads all of them at once."""
+    """Return the table with the partitions that its snapshot sees: those that were attached since
+    it was planned, and have pages, are appended unless they will be read anyway. `present` are the
+    partitions with their sizes, `begun` is the number of leaves that were begun. A detached
+    partition keeps its place, and has no rows. A statement of the user reads all partitions at
+    once."""
     if table.parts is None:
         return table
     if table.kind is Cut.WHOLE:

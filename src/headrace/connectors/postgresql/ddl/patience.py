@@ -11,14 +11,14 @@ log = logging.getLogger(__name__)
 
 
 class Patience:
-    """Each wait ends after snapshot.lock.timeout.ms; errors.max.retries says how many there are.
-    What waits has no lock of its own, so nobody waits for it."""
+    """Repeated waits for a lock: each ends after snapshot.lock.timeout.ms, and errors.max.retries
+    limits their number. The waiting transaction has no lock, so it blocks nobody."""
 
     def __init__(self, config: PostgresConfig) -> None:
         self._limit, self._waits = config.errors_max_retries, 0
 
     def wait(self, error: HeadraceError) -> None:
-        """A wait is over without the lock. Raises `error` when no other one may follow."""
+        """Count a wait that ended without the lock. Raises `error` when the limit is reached."""
         if 0 <= self._limit <= self._waits:
             raise error from None
         self._waits += 1

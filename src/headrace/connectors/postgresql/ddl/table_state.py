@@ -1,5 +1,5 @@
-"""Whether a table is still what a query was planned for, asked in the transaction that will read
-it: the question takes the lock that reading needs, and who has it knows that the answer holds."""
+"""Checks, in the transaction that will read a table, whether it is still as a query was planned:
+the check takes the lock that reading needs, so its answer holds until the transaction ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headrace.connectors.postgresql.types.type_facts import TypeFacts
 
 
 class ColumnShape(NamedTuple):
-    """A column: the oid of its type (of a domain, that of what it is made of), the type modifier
-    (-1 for those of domains), and an enumeration's labels (also of its elements)."""
+    """A column: the oid of its type (a domain's base type), the type modifier (-1 for domains), and
+    the labels of an enum (also of an array's elements)."""
 
     name: str
     type: int
@@ -25,19 +25,19 @@ class ColumnShape(NamedTuple):
 
 
 Structure = tuple[ColumnShape, ...]
-"""Columns in their order."""
+"""The columns of a table in their order."""
 Path = tuple[str, str]
 
-# What a table, a schema, a column or the type of a column is called has changed.
+# SQLSTATEs after a table, schema, column or type was renamed or dropped.
 _OTHER_NAMES = ("42P01", "3F000", "42703", "42883")
-# A SELECT from pg_class shows what the snapshot sees, its functions what holds now. A table that
-# was rewritten, or truncated, has another file.
+# pg_class shows the file as of the snapshot, pg_relation_filenode() the present one. A table that
+# was rewritten or truncated has another file.
 _REWRITTEN = """
 SELECT c.oid FROM pg_catalog.pg_class c
 WHERE c.oid = ANY (%s::oid[]) AND c.relfilenode <> 0
   AND c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid)
 """
-# An index that is younger than the snapshot serves it all the same.
+# An index that is younger than the snapshot does not count as unseen.
 _LOCKED_UNSEEN = """
 SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l
 LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
@@ -62,7 +62,7 @@ _PATHS = """
 SELECT c.oid, n.nspname::text, c.relname::text FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY (%s::oid[])
 """
-# As the snapshot sees the columns: its rows are of that time. Below 0: those that accept null.
+# The columns as the snapshot sees them, like its rows. Negative numbers: nullable columns.
 _COLUMNS = """
 SELECT array_agg(CASE WHEN a.attnotnull OR t.typtype = 'd' AND t.typnotnull THEN 1 ELSE -1 END
   * a.attnum::int) FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -72,10 +72,10 @@ WHERE a.attrelid = %s::oid AND a.attnum > 0
 
 @dataclass(frozen=True)
 class TableState:
-    """`columns`: as they are now. `rewritten`: the transaction's snapshot cannot show the table's
-    rows, because the table was rewritten, or truncated, after it was taken. `nullable`: names of
-    columns that are NOT NULL as the table was described, and in which rows of the snapshot may have
-    null all the same: they were not NOT NULL when it was taken."""
+    """The present state of a table. `columns`: as they are now. `rewritten`: the transaction's
+    snapshot cannot show the table's rows, because the table was rewritten, or truncated, after it
+    was taken. `nullable`: names of columns that are NOT NULL in the table's description, but may be
+    null in rows of the snapshot, because they were not NOT NULL when it was taken."""
 
     columns: Structure
     rewritten: bool
@@ -83,7 +83,7 @@ class TableState:
 
 
 def structure_of(table: CatalogTable) -> Structure:
-    """The structure that the catalogue showed."""
+    """The structure according to the catalogue."""
     columns = []
     for column in table.columns:
         facts = column.type.facts
@@ -98,9 +98,9 @@ def table_state(
     table: CatalogTable,
     leaves: Iterable[tuple[int, Path]],
 ) -> TableState | None:
-    """The state of a table and of those of its partitions (oid, path) that will be read; None: it
-    has to be described again, because one of them is gone, or is not a partition of the table any
-    more, or because something has another name. Raises psycopg.Error."""
+    """The state of a table and of its partitions (oid, path) that will be read; None if the table
+    has to be described again, because one of them was dropped, was detached from the table, or has
+    another name. Raises psycopg.Error."""
     parts = dict(leaves)
     ids = {table.id: table.path, **parts}
     sources = [
@@ -114,9 +114,9 @@ def table_state(
         f"EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors({int(oid)}::oid) a"
         f" WHERE a.relid = {int(table.id)}::oid)"
         for oid in parts
-        if oid != table.id  # a table without partitions is its only one
+        if oid != table.id  # a table without partitions is its own leaf
     ]
-    # The tables are looked at when they are locked: their functions are evaluated later.
+    # The file is compared after the locks are taken: pg_relation_filenode() is evaluated late.
     rewritten = _REWRITTEN.replace("%s", f"'{{{','.join(str(int(oid)) for oid in ids)}}}'")
     enums = {}
     for column in table.columns:
@@ -152,15 +152,15 @@ def table_state(
         name = (result.fname(at) or b"").decode()
         modifier = -1 if name in domains else result.fmod(at)
         columns.append(ColumnShape(name, result.ftype(at), modifier, labels_now.get(name, ())))
-        # A column that the snapshot does not know yet has its rows' value of then: one, or null.
+        # A column that the snapshot does not see is null in its rows, unless ADD COLUMN filled it.
         if not seen.get(result.ftablecol(at), name in fills):
             nullable.append(name)
     return TableState(tuple(columns), bool(row[1]), table.not_null.intersection(nullable))
 
 
 def _of_labels(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
-    """The enumeration of a column's type, of its elements, or of the type of its domain: the SQL of
-    its value, from the SQL of the column's, and its labels; empty if it is not an enumeration."""
+    """The enum type of a column, of its array elements, or of its domain: the SQL of its value,
+    derived from the SQL of the column's value, and its labels; empty if it is not an enum."""
     while True:
         if facts.kind == "d":
             facts, value = facts.undomained()[0], f"COALESCE({value}, NULL)"
@@ -186,14 +186,14 @@ def present_paths(connection: psycopg.Connection, oids: Collection[int]) -> dict
 
 def locks_unseen_tables(connection: psycopg.Connection) -> bool:
     """Whether the connection's transaction has locked a table whose rows its snapshot cannot show:
-    the table was made, rewritten or truncated after it was taken."""
+    the table was created, rewritten or truncated after it was taken."""
     row = connection.execute(_LOCKED_UNSEEN).fetchone()
     return row is not None and bool(row[0])
 
 
 def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, str | None]:
-    """The shape of tables' keys, by oid: numbers, types and collations of their columns; tables
-    that do not exist are left out. Waits for no lock."""
+    """The shape of tables' keys, by oid: numbers, types and collations of their columns, None
+    without a key; tables that do not exist are left out. Waits for no lock."""
     present = connection.execute(_TABLES, (list(oids),)).fetchall()
     shapes: dict[int, str | None] = {int(oid): None for (oid,) in present}
     keys = connection.execute(_KEYS, (list(oids),)).fetchall()
@@ -201,7 +201,7 @@ def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int,
 
 
 def only(path: Path) -> str:
-    """A table in FROM, without those that inherit from it."""
+    """A table in FROM with ONLY, which excludes the tables that inherit from it."""
     return f"ONLY {sql.Identifier(*path).as_string()}"
 
 

@@ -1,1 +1,1 @@
-"""Rows that queries read: COPY, snapshots, chunks and look-ups."""
+"""Reads of rows by queries: COPY, snapshots, chunks and look-ups."""

@@ -1,5 +1,5 @@
-"""PostgreSQL under incremental snapshots: connections that read ranges of keys on a snapshot that
-says what it sees."""
+"""Incremental snapshots of PostgreSQL: connections that read ranges of keys on a snapshot whose
+visible transactions are known."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import ChunkSource, KeyRange, Skipped
 
 _APPLICATION = "headrace incremental"
-# On a standby, where nothing gets an id, the end of a snapshot.
+# A standby assigns no transaction ids; there, the xmax of a snapshot.
 _NEXT_XID = (
     "SELECT CASE WHEN pg_is_in_recovery()"
     " THEN txid_snapshot_xmax(txid_current_snapshot()) ELSE txid_current() END"
@@ -89,13 +89,12 @@ class _Transaction(PostgresRanges):
         self._lanes = lanes
 
     def read(self, ranges: Sequence[KeyRange[TableTarget]]) -> list[ChunkRows | Skipped]:
-        """The first range by the connection of this transaction, the others by the lanes."""
+        """Read the first range on this transaction's connection, the others on the lanes."""
         return self._lanes.read(self.read_range, self._name, ranges)
 
 
 class PostgresChunkSource(ChunkSource[TableTarget]):
-    """See ChunkSource: one connection and lanes beside it, opened
-    when they are first needed."""
+    """See ChunkSource: one connection and lanes in addition, each opened at its first use."""
 
     def __init__(self, config: PostgresConfig, capture: Capture) -> None:
         self._config, self._capture = config, capture
@@ -119,15 +118,15 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
         self._connection.close()
 
     def rest(self) -> None:
-        """Close the lanes until something is to be read."""
+        """Close the lanes until the next read."""
         self._lanes.close()
 
     def tables(self) -> list[str]:
-        """See the protocol."""
+        """See ChunkSource."""
         return self._targets.names()
 
     def silent(self, names: Sequence[str]) -> Mapping[str, str]:
-        """The tables that the publication lacks."""
+        """See ChunkSource: the tables that the publication lacks, with the reason."""
         config, chosen = self._config, frozenset(filter(self._capture.reads, names))
         with (
             connect(config, application=_APPLICATION, limit=QUERY_LIMIT) as connection,
@@ -137,28 +136,28 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
         return {table.name: str(not_published(config, [table])) for table in silent}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
-        """Rows of tables by the statistics; -1 without statistics."""
+        """Row counts of tables according to the statistics; -1 without statistics."""
         return dict.fromkeys(names, 0) | self._catalog.estimates(names)
 
     def next_xid(self) -> int:
-        """An id that is larger than that of every transaction so far."""
+        """An id larger than that of every transaction so far."""
         return int(self._catalog.value(_NEXT_XID))
 
     def position(self) -> int:
-        """Where the log is now (LSN)."""
+        """The current position of the log (LSN)."""
         return parse_lsn(self._catalog.value(_POSITION))
 
     def visible(self) -> VisibleTransactions:
-        """What a snapshot sees now."""
+        """The transactions that a snapshot sees at present."""
         return VisibleTransactions(self._catalog.value("SELECT txid_current_snapshot()::text"))
 
     def target(self, pending: Pending) -> TableTarget:
-        """See the protocol."""
+        """See ChunkSource."""
         return self._targets.target(pending, self._capture.key_rendering)
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:
-        """A snapshot that is taken now; `shared`: it is exported to the lanes."""
+        """A transaction on a new snapshot; `shared`: the snapshot is exported to the lanes."""
         connection = self._connection.get()
         try:
             with translated(self._config, READING):

@@ -30,11 +30,11 @@ BLOCK_ROWS = 20_000
 _RECEIVE_BYTES = 1 << 20
 _LOW_WATER = 128 << 10
 _LARGEST_MESSAGE = (1 << 30) + (1 << 20)
-# Types of messages.
+# The first bytes of message types.
 _COPY_DATA, _COPY_DONE, _ERROR, _READY = b"dcEZ"
 _NOTICES = b"NSA"
 REFUSED = ("postgresql.copy_failed", "postgresql.lock_timeout")
-"""Codes of the server's own errors, after which the connection is usable."""
+"""Codes of errors that the server reported, after which the connection is usable."""
 
 
 def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -83,19 +83,19 @@ class _Messages(Protocol):
         self.start = self.end = 0
 
     def fill(self) -> bool:
-        """Read more behind `end`; False when all rows are there."""
+        """Append more bytes after `end`; False when all rows have been read."""
         ...
 
     def size(self) -> int:
-        """Bytes of the next message without its type."""
+        """Bytes of the next message without its type byte."""
         return int(self.buffer[self.start + 1 :][:4].view(">i4")[0])
 
     def finish(self) -> None:
-        """Read what follows the last row. The connection is idle then."""
+        """Read the messages after the last row; the connection is idle afterwards."""
         return
 
     def release(self) -> None:
-        """Give the connection back."""
+        """Leave the connection to its owner."""
         return
 
 
@@ -147,7 +147,7 @@ class _SocketMessages(_Messages):
 
     def __init__(self, connection: PGconn, sql: str) -> None:
         super().__init__(connection, _RECEIVE_BYTES)
-        # A second descriptor of libpq's socket: not blocking, as libpq's own is.
+        # A second descriptor of libpq's socket, non-blocking like libpq's own.
         self._socket = socket.socket(fileno=os.dup(connection.socket))
         self._socket.setblocking(False)
         self._poll = select.poll()
@@ -155,7 +155,7 @@ class _SocketMessages(_Messages):
             self._poll.register(self._socket, select.POLLIN)
             self._send(sql.encode())
             self.columns = self._open()
-            # Fewer, larger reads; `_read` looks again after a moment, for the last bytes.
+            # Fewer, larger reads; `_read` also polls, for the last bytes.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER)
         except HeadraceError as error:
             self._socket.close()
@@ -176,7 +176,7 @@ class _SocketMessages(_Messages):
                 raise _lost(str(error)) from None
 
     def _read(self) -> None:
-        """Read at least one byte behind `end`; makes room first."""
+        """Append at least one byte after `end`; makes room first."""
         if self.start == self.end:
             self.start = self.end = 0
         if len(self.buffer) - PADDING - self.end < _RECEIVE_BYTES // 4:
@@ -211,7 +211,7 @@ class _SocketMessages(_Messages):
         self.buffer, self.start, self.end = target, 0, pending
 
     def _message(self) -> tuple[int, bytes]:
-        """The next message, which is not CopyData: its type and content."""
+        """Return the type and content of the next message, which is not CopyData."""
         while True:
             if self.end - self.start >= 5:
                 size = self.size() + 1
@@ -225,8 +225,8 @@ class _SocketMessages(_Messages):
             self._read()
 
     def _answer(self) -> tuple[int, bytes]:
-        """The next message that is neither CopyData nor a notice. Raises
-        HeadraceError("postgresql.copy_failed") for an error, when the connection is idle again."""
+        """Return the next message that is neither CopyData nor a notice. Raises
+        HeadraceError("postgresql.copy_failed") for an error; the connection is idle then."""
         while True:
             kind, content = self._message()
             if kind == _ERROR:
@@ -237,7 +237,7 @@ class _SocketMessages(_Messages):
                 return kind, content
 
     def _open(self) -> int:
-        """Wait for CopyOutResponse; returns the number of columns."""
+        """Wait for CopyOutResponse; return the number of columns."""
         kind, content = self._answer()
         if kind != ord("H"):
             raise _malformed(Status.OTHER, 0)
@@ -251,7 +251,7 @@ class _SocketMessages(_Messages):
             kind = int(self.buffer[self.start])
             if kind == _COPY_DATA:
                 if 5 <= self.size() + 1 <= self.end - self.start:
-                    return True  # a short answer came with the first read
+                    return True  # a short result came with the first read
                 break
             if kind in _NOTICES:
                 self._message()
@@ -273,7 +273,7 @@ class _SocketMessages(_Messages):
 
 
 class _LibpqMessages(_Messages):
-    """Reads with libpq, and writes the rows as CopyData messages again."""
+    """Reads with libpq, and frames the rows as CopyData messages again."""
 
     def __init__(self, connection: PGconn, sql: str) -> None:
         super().__init__(connection, 2 * _RECEIVE_BYTES)
@@ -332,7 +332,7 @@ def _text(message: bytes | None) -> str:
 
 
 def _error_fields(content: bytes) -> tuple[str, str]:
-    """SQLSTATE and message of an ErrorResponse."""
+    """The SQLSTATE and the message of an ErrorResponse."""
     fields = {part[:1]: part[1:] for part in content.split(b"\0") if part}
     return _text(fields.get(b"C")), _text(fields.get(b"M"))
 
@@ -342,7 +342,7 @@ def _result_fields(result: PGresult) -> tuple[str, str]:
     return _text(state), _text(result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY))
 
 
-# SQLSTATE classes that may pass: connection, rollback, resources, operator intervention.
+# SQLSTATE classes of transient errors: connection, rollback, resources, operator intervention.
 _PASSING = ("08", "40", "53", "57")
 
 

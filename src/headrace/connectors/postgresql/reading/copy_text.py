@@ -32,12 +32,12 @@ _COPY_DATA = ord("d")
 
 
 class Status(IntEnum):
-    """How the kernels end: what they need next, or (negative) what is wrong with a row."""
+    """Exit status of the kernels: what they need next, or (negative) the error in a row."""
 
     MORE = 0
     """All complete messages are consumed."""
     FULL = 1
-    """The output has no room for the next row, or `max_rows` are there."""
+    """The output has no room for the next row, or `max_rows` have been written."""
     OTHER = 2
     """The next message is not a CopyData."""
     COLUMNS = -1
@@ -60,22 +60,22 @@ def _unescaped() -> np.ndarray:
     return table
 
 
-# The character after a backslash; 0: the server does not write it.
+# The characters that backslash escapes stand for; 0: an escape that the server never writes.
 _UNESCAPED = _unescaped()
 
 
 @entry
 def image_bound(length, columns):  # type: ignore[no-untyped-def]
-    """The most bytes that the image of a row of `length` bytes can have."""
+    """The largest possible size, in bytes, of the image of a row of `length` bytes."""
     return length + CELL_HEAD_BYTES * columns + HEAD_BYTES
 
 
 @part
 def transcode(source, length, columns, out, capacity):  # type: ignore[no-untyped-def]
-    """The image of one row, `length` bytes at `source` with its newline; returns its size.
+    """Write the image of one row, `length` bytes at `source` with its newline; returns its size.
 
-    `PADDING` bytes after the input must be readable and after `capacity` writable. Negative:
-    a `Status`, and the output is undefined.
+    `PADDING` bytes after the input must be readable and after `capacity` writable. Negative: a
+    `Status`, and the output is undefined.
     """
     if length < 1 or columns < 0 or columns > 0x7FFF:
         return np.int64(_MALFORMED)
@@ -84,7 +84,7 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
     end = source + length - 1
     if load8(end) != _NEWLINE:
         return np.int64(_MALFORMED)
-    head = put_head(out, columns)  # of the cell that is being written
+    head = put_head(out, columns)  # of the cell being written
     if columns == 0:
         return np.int64(2 if length == 1 else _COLUMNS)
     cell = np.int64(1)
@@ -108,14 +108,14 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
                 size = target + place - head - CELL_HEAD_BYTES
                 put_text_head(head, size)
                 head = target + place
-                # Cells move apart by their heads, each in place of one tab.
+                # The head of the next cell replaces one tab, so the text moves on.
                 copy16(head + CELL_HEAD_BYTES, position + place + 1)
                 target += CELL_HEAD_BYTES - 1
                 mask &= mask - 1
                 continue
             if byte == _NEWLINE:
                 return np.int64(_MALFORMED)
-            # A backslash: take two bytes, then go on with a new block.
+            # A backslash: take two bytes, then continue with a new block.
             following = position + place + 1
             if following >= end:
                 return np.int64(_MALFORMED)
@@ -129,7 +129,7 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
                 position = following + 1
                 count = 0
                 break
-            # Null is a whole cell.
+            # A null must fill a whole cell.
             if target + place != head + CELL_HEAD_BYTES:
                 return np.int64(_MALFORMED)
             head = put_null(head)
@@ -157,11 +157,12 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
 def transcode_rows(  # type: ignore[no-untyped-def]
     frames, length, columns, out, capacity, offsets, max_rows, state
 ):
-    """Images of the CopyData messages (`d`, int32 length with itself, one row) at `frames`.
+    """Write the images of the CopyData messages (`d`, int32 length including itself, one row) at
+    `frames`.
 
-    Writes the images one after another, and to the int64s at `offsets` where each begins and the
-    last ends, relative to `out`. Returns the number of rows. int64s at `state`: the bytes of
-    `frames` consumed, and a `Status`. The paddings are as for `transcode`.
+    Writes the images one after another, and, to the int64s at `offsets`, the start of each and the
+    end of the last, relative to `out`. Returns the number of rows. int64s at `state`: the bytes of
+    `frames` consumed, and a `Status`. Paddings as in `transcode`.
     """
     position = np.int64(0)
     used = np.int64(0)

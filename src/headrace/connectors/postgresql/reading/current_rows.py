@@ -1,4 +1,5 @@
-"""The rows of PostgreSQL's tables beside the stream: see `snapshots.incremental.current_rows`."""
+"""The present rows of PostgreSQL's tables, read independently of the stream: see
+`snapshots.incremental.current_rows`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from headrace.snapshots.incremental.current_rows import CurrentRows
 
 def current_rows(config: PostgresConfig) -> CurrentRows:
     """See ConnectorDefinition. Each chunk is read on a snapshot, which sees no commit after the end
-    that the log has later."""
+    of the log at a later moment."""
     config = config.marked()
     capture = Capture(config)
     return CurrentRows(

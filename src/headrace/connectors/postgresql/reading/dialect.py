@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL, where it is not the same in every database."""
+"""PostgreSQL's SQL where it differs between databases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.relational.table import Column
 
 PAGE_BYTES = 8192
 SQLGLOT = "postgres"
-"""What sqlglot calls the SQL of filters."""
+"""sqlglot's name of the SQL dialect of filters."""
 
 
 class PostgresDialect:
@@ -24,7 +24,7 @@ class PostgresDialect:
     no_table = ""
 
     def literal(self, text: str, _column: Column) -> str:
-        """See Dialect: its type is that of what it is compared with."""
+        """See Dialect: a literal has the type of the value that it is compared with."""
         return sql.Literal(text).as_string()
 
     def as_text(self, name: str, _column: Column) -> str:
@@ -53,5 +53,5 @@ SQL = ChunkSql(PostgresDialect())
 
 
 def copied(select: str) -> str:
-    """COPY … TO STDOUT (text format) of the rows of a SELECT."""
+    """A COPY … TO STDOUT (text format) of the rows of a SELECT."""
     return f"COPY ({select}) TO STDOUT"

@@ -1,5 +1,5 @@
-"""Rows that a signal's filter selects. Whoever wrote a filter that fails gets a line in the log,
-and the rows of that table end there; the stream goes on."""
+"""Rows that a signal's filter selects. A filter that fails on a row is logged, and ends the rows of
+its table; the stream continues."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _REFUSALS = (
 
 
 def check_filter(connection: psycopg.Connection, table: tuple[str, str], condition: str) -> None:
-    """Has the server plan a query with `condition`, which was checked before. Raises ValueError
-    with the server's words. The connection's transaction goes on."""
+    """Let the server plan a query with `condition`, whose syntax was checked before. Raises
+    ValueError with the server's message. The connection's transaction continues."""
     query = f"EXPLAIN SELECT FROM {SQL.dialect.quoted(*table)} WHERE {condition}"
     try:
         with connection.transaction():
@@ -42,8 +42,8 @@ def check_filter(connection: psycopg.Connection, table: tuple[str, str], conditi
 def read_rows(
     connection: psycopg.Connection, statement: str, facts: RelationFacts, *, filtered: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """As `read_copy`, in a transaction of the connection. `filtered`: the statement has a signal's
-    filter; when it fails on a row, the rows end there."""
+    """Read rows as `read_copy` does, in a transaction of the connection. `filtered`: the statement
+    has a signal's filter; when it fails on a row, the rows end there."""
     if not filtered:
         yield from read_copy(connection.pgconn, statement)
         return

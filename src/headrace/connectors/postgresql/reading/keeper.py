@@ -1,4 +1,4 @@
-"""The keeper of a snapshot: a transaction that holds it and lets tasks import it."""
+"""The keeper of a snapshot: a transaction that holds it and exports it to tasks."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _TAKING = "Taking the snapshot"
 
 
 def begin_snapshot(connection: psycopg.Connection, imported: str | None = None) -> None:
-    """Begin a READ ONLY transaction on a new snapshot, or on the exported one of that name."""
+    """Begin a READ ONLY transaction on a new snapshot, or on the exported snapshot `imported`."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     if imported is not None:
         connection.execute(f"SET TRANSACTION SNAPSHOT '{imported}'".encode())
 
 
 class NotSafe(Exception):
-    """A serializable snapshot waits for transactions that were there before it."""
+    """A serializable snapshot that still waits for transactions that began before it."""
 
 
 class Keeper:
     """A READ ONLY transaction that exports its snapshot. It reads no table, so it never holds a
-    lock on one: whoever reads imports the snapshot (`PostgresSnapshotSource._session`).
+    lock on one: readers import the snapshot (`PostgresSnapshotSource._session`).
 
-    Its isolation is snapshot.isolation.mode; below REPEATABLE READ there is no snapshot of several
-    statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as
-    strong as any) is taken over, so that the replication connection that exported it is free.
+    Its isolation is snapshot.isolation.mode, but at least REPEATABLE READ, because below it each
+    statement has its own snapshot. With `imported`, it imports the snapshot of that name (a new
+    slot's, as strong as any), so that the replication connection that exported it is free.
     `taken_us` is the transaction's time in microseconds since 1970, `visible` its
     `txid_current_snapshot()`, `transaction` an id of that moment.
     """
@@ -67,7 +67,8 @@ class Keeper:
             begin_snapshot(self.connection, imported)
             return
         self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
-        # The first query waits until the snapshot is safe: no longer than the caller may.
+        # The first query waits until the snapshot is safe; the limit lets the caller check in
+        # between.
         self.connection.execute("SET LOCAL statement_timeout = 2000")
 
     def alive(self) -> bool:
@@ -85,7 +86,7 @@ class Keeper:
 
 def _transaction_id(config: PostgresConfig) -> int | None:
     """A transaction id of this moment for `source.txId`; None on a standby. It is taken in a
-    transaction of its own: one that is held for the whole snapshot would hold up other slots."""
+    separate transaction: an id held for the whole snapshot would hold up other slots."""
     query = b"SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current() END"
     with (
         connect(config, application="headrace snapshot") as connection,
@@ -96,10 +97,12 @@ def _transaction_id(config: PostgresConfig) -> int | None:
 
 
 def everything_before(keeper: Keeper) -> str:
-    """A snapshot that sees every transaction that had an id when `keeper` was opened.
+    """Return a `txid_current_snapshot()` that sees every transaction with an id when `keeper` was
+    opened.
 
-    A snapshot's own end does not tell: it is one past the last transaction that *ended*, so the
-    newest ones, still running, are at or beyond it. An id taken afterwards is beyond them all.
+    The xmax of the keeper's snapshot does not suffice: it is one past the last transaction that
+    *ended*, so the newest running ones are at or beyond it. An id taken afterwards is beyond all of
+    them.
     """
     end = VisibleTransactions(keeper.visible).xmax
     if keeper.transaction is not None:
@@ -113,11 +116,10 @@ def renew(
     check: Callable[[], None],
     report: Callable[[str], None],
 ) -> Keeper:
-    """A keeper of a new snapshot that covers `old` (None: whatever committed before now; empty:
-    nothing).
+    """Return a keeper of a new snapshot that covers `old` (None: all that was committed before now;
+    empty: nothing).
 
-    Waits for as long as a transaction of that time is still ending; calls `check` meanwhile,
-    which may raise.
+    Waits as long as transactions of that time still run; calls `check` meanwhile, which may raise.
     """
     report_due = Deadline(3)
     while True:
@@ -137,7 +139,7 @@ def renew(
 
 def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
     """The error of a task that could not import the keeper's snapshot, if `error` of
-    `begin_snapshot` is one; servers say so in their own language."""
+    `begin_snapshot` says so; by SQLSTATE, because servers translate messages. None otherwise."""
     if error.sqlstate in ("22023", "42704", "55000"):
         return HeadraceError(
             "postgresql.snapshot_gone",

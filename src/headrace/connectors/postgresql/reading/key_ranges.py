@@ -1,4 +1,4 @@
-"""Ranges of a table's keys, read with COPY in a transaction that outlives what fails in it."""
+"""Ranges of a table's keys, read with COPY in a transaction that survives errors of a table."""
 
 from __future__ import annotations
 
@@ -43,19 +43,20 @@ class PostgresRanges(KeyRanges[CatalogTable]):
 
     @contextmanager
     def planning(self, target: TableTarget) -> Iterator[None]:
-        """Runs in a savepoint, within the time limit of filters. An error of the table becomes
-        Skipped, and a lost connection a HeadraceError that may be retried. The transaction
-        continues, with its snapshot and its locks."""
+        """Run the statements in a savepoint, within the time limit of filters. An error of the
+        table becomes Skipped, and a lost connection a HeadraceError that may be retried. The
+        transaction continues, with its snapshot and its locks."""
         connection = self._connection
         try:
             connection.execute("SAVEPOINT headrace")
-            # What others wrote may take as long as a query of ours, and no longer.
+            # A filter that a user wrote may take as long as headrace's own queries.
             limit = 0 if target.condition is None else self._config.database_query_timeout_ms
             connection.execute(f"SET LOCAL statement_timeout = {limit}".encode())
             Operators(connection).find(types_of(target.facts))
             self._check_unchanged(target)
             yield
-            # What was locked is free: nobody who waits for it holds up whoever reads beside us.
+            # The rollback releases the locks, so that a session that waits for them blocks no other
+            # reader.
             connection.execute("ROLLBACK TO headrace")
             connection.execute("RELEASE headrace")
         except psycopg.Error as error:
@@ -74,7 +75,7 @@ class PostgresRanges(KeyRanges[CatalogTable]):
 
     def _check_unchanged(self, target: TableTarget) -> None:
         """Lock the table as reading does. Raises HeadraceError("postgresql.table_changed") when it
-        is not what the target was made for, or when the snapshot cannot show its rows."""
+        differs from the target's description, or when the snapshot cannot show its rows."""
         leaves = [(leaf.id, leaf.path) for leaf in target.table.leaves]
         state = table_state(self._connection, target.table, leaves)
         is_same = state is not None and state.columns == structure_of(target.table)
@@ -90,8 +91,8 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         return self._connection.execute(statement.encode()).fetchall()
 
     def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
-        """The COPY stops at `max_bytes`; the transaction continues from the savepoint of
-        `planning`."""
+        """Read the rows; the COPY is cancelled at `max_bytes`, and the transaction continues from
+        the savepoint of `planning`."""
         connection = self._connection
         blocks: list[Block] = []
         size = 0
@@ -99,12 +100,12 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         try:
             for images, ends in read_copy(connection.pgconn, copied(select)):
                 if full:
-                    continue  # it is on the way until the server stops
+                    continue  # rows still on the way when the server stops
                 blocks.append((images, ends))
                 size += len(images)
                 if max_bytes is not None and size > max_bytes:
                     full = True
-                    # Without it the rows come all the same, and are dropped here.
+                    # If the cancel fails, the remaining rows are received and dropped here.
                     with contextlib.suppress(psycopg.Error):
                         connection.cancel_safe(timeout=_CANCEL_SECONDS)
         except HeadraceError as error:
@@ -114,8 +115,8 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         return blocks, full
 
     def row_bytes(self, target: TableTarget) -> float | None:
-        """Bytes that a row takes on disk, TOAST included, by the statistics of the table and its
-        partitions; None: nobody counted them yet."""
+        """Bytes of a row on disk, TOAST included, by the statistics of the table and its
+        partitions; None without statistics."""
         row = self._connection.execute(_STATISTICS, (list(target.parts),)).fetchone()
         if row is None or not row[0] or not row[1]:
             return None

@@ -11,15 +11,15 @@ from headrace.connectors.postgresql.types.type_facts import SYSTEM_SCHEMA, TypeF
 
 
 class Operators:
-    """The operators that queries on a connection find: PostgreSQL's own first, and those of
-    extensions' types; never those of whoever may create in another schema."""
+    """The search path of a connection for operators: PostgreSQL's own first, then the schemas of
+    extensions' types; never other schemas, in which other users may create operators."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
         self._schemas: set[str] | None = None
 
     def find(self, types: Iterable[TypeFacts]) -> None:
-        """From now on finds operators on these types, and not on others."""
+        """Set the search path to find operators on these types only."""
         schemas = _schemas(types)
         if schemas == self._schemas:
             return
@@ -29,8 +29,8 @@ class Operators:
 
 
 def _schemas(types: Iterable[TypeFacts]) -> set[str]:
-    """Where the operators of types are that extensions bring; PostgreSQL's own serve arrays,
-    enums, ranges and composite types of every schema."""
+    """The schemas of types that extensions define, which have their operators; PostgreSQL's own
+    operators serve arrays, enums, ranges and composite types of every schema."""
     bases = (facts.undomained()[0] for facts in types)
     return {
         base.schema

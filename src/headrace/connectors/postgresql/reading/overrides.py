@@ -1,4 +1,4 @@
-"""The columns of a table's own statement, and the COPY of its rows."""
+"""Statements of snapshot.select.statement.overrides: their columns, and the COPY of their rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from headrace.errors import HeadraceError
 from headrace.relational.overrides import PROPERTY, Overrides
 
 UNDEFINED = ("42P01", "42703", "3F000")
-"""SQLSTATEs of statements that name what another session dropped or renamed."""
+"""SQLSTATEs of statements that name a dropped or renamed object."""
 
 
 def check_overrides(config: PostgresConfig) -> None:
-    """Asks what each statement gives. Raises HeadraceError("postgresql.override")."""
+    """Check that each statement returns columns. Raises HeadraceError("postgresql.override")."""
     statements = Overrides.of(config).statements
     if statements:
         with connect(config, limit=QUERY_LIMIT, users_sql=True) as connection:
@@ -34,8 +34,9 @@ def check_overrides(config: PostgresConfig) -> None:
 def result_columns(
     connection: psycopg.Connection, table: str, statement: str
 ) -> dict[str, tuple[int, int]]:
-    """Type and typmod by column that the statement gives; nothing is read, but whatever it reads
-    is locked. Raises psycopg.Error, and HeadraceError("postgresql.override")."""
+    """Type and typmod of the statement's result columns, by name; reads no rows, but locks all
+    tables that the statement reads. Raises psycopg.Error, and
+    HeadraceError("postgresql.override")."""
     query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
     result = connection.execute(query.encode()).pgresult
     if result is None or result.nfields == 0:
@@ -58,8 +59,8 @@ def is_unseen(
     connection: psycopg.Connection, table: str, statement: str, hidden: HiddenTexts
 ) -> bool:
     """Whether the snapshot of the connection's transaction cannot show the rows of some table that
-    the statement reads: another session rewrote it later, truncated it or made it. Each one is
-    locked from here on. Raises psycopg.Error, and ValueError as `copy_override`."""
+    the statement reads, because another session rewrote, truncated or created it later. Locks each
+    of these tables. Raises psycopg.Error, and ValueError as `copy_override`."""
     try:
         with settings_of_users(connection):
             result_columns(connection, table, statement)
@@ -69,8 +70,8 @@ def is_unseen(
 
 
 def outdated(table: str, error: psycopg.Error, hidden: HiddenTexts) -> Exception:
-    """ValueError, without what is `hidden`, where the statement of a table names what is not there
-    any more, else `error`."""
+    """A ValueError, without `hidden` texts, if the statement of a table names an object that no
+    longer exists, else `error`."""
     if error.sqlstate not in UNDEFINED:
         return error
     return ValueError(
@@ -85,12 +86,12 @@ def _answer(table: str, error: psycopg.Error, hidden: HiddenTexts) -> str:
 
 
 def _derived(statement: str) -> str:
-    """The statement as a table `t`; the line break ends a comment."""
+    """The statement as a derived table `t`; the line break ends a comment."""
     return f"({statement}\n) t"
 
 
 def query_is_empty(connection: psycopg.Connection, statement: str) -> bool:
-    """Whether the statement gives no row in this snapshot."""
+    """Whether the statement returns no row in this snapshot."""
     query = f"SELECT EXISTS (SELECT FROM {_derived(statement)})"
     row = connection.execute(query.encode()).fetchone()
     return row is None or not row[0]
@@ -103,10 +104,10 @@ def copy_override(
     columns: Sequence[CatalogColumn],
     hidden: HiddenTexts,
 ) -> str:
-    """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
-    it does not give is null. Raises ValueError where it names what is not there any more,
-    psycopg.Error where the server was at fault, and HeadraceError("postgresql.override"); these are
-    without what is `hidden`."""
+    """Return a COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column
+    that the statement lacks is null. Raises ValueError if it names an object that no longer exists,
+    psycopg.Error for errors of the server, and HeadraceError("postgresql.override"), without
+    `hidden` texts."""
     try:
         given = result_columns(connection, table, statement)
     except psycopg.OperationalError:

@@ -20,22 +20,22 @@ from headrace.relational.reselection import Lookup
 from headrace.relational.row_lookup import Cell, RowLookup
 
 _SECONDS = 60
-"""What a query may take that nobody waits for."""
+"""Time limit of a query that is not patient, in seconds."""
 
 
 def row_lookup(config: PostgresConfig) -> RowLookup:
-    """Look-ups in the database of a configuration."""
+    """Row look-ups in the database of a configuration."""
     return RowLookup(PostgresRows(config))
 
 
 @dataclass(frozen=True)
 class PostgresRows:
-    """The database of a configuration: a RowDatabase."""
+    """The database of a configuration, as a RowDatabase."""
 
     config: PostgresConfig
 
     def open(self, *, patient: bool) -> PostgresRowQueries:
-        """See the protocol."""
+        """See RowDatabase."""
         connection = connect(self.config, application="headrace look-up")
         if patient:
             return PostgresRowQueries(self.config, connection, float("inf"))
@@ -44,7 +44,7 @@ class PostgresRows:
 
 
 class PostgresRowQueries:
-    """RowQueries over one connection. Locks of other sessions are waited for `seconds` at most."""
+    """RowQueries on one connection; waits at most `seconds` for locks of other sessions."""
 
     def __init__(
         self, config: PostgresConfig, connection: psycopg.Connection, seconds: float
@@ -55,7 +55,7 @@ class PostgresRowQueries:
     def rows(
         self, facts: RelationFacts, lookup: Lookup, keys: Sequence[Sequence[str]]
     ) -> dict[int, list[Cell]]:
-        """See the protocol."""
+        """See RowQueries."""
         columns = [[key[place] for key in keys] for place in range(len(lookup.key))]
         with translated(self._config, "Reading rows again"):
             self._operators.find(types_of(facts))
@@ -69,8 +69,8 @@ class PostgresRowQueries:
         return present
 
     def _asked(self, query: str, values: Sequence[object]) -> psycopg.RawCursor:
-        """Asks again while another session locks the table; unless it is patient, no longer than
-        a query may take."""
+        """Execute a query, again while another session locks the table; at most for the query's
+        time limit, unless it is patient."""
         patience, deadline = Patience(self._config), Deadline(self._seconds)
         while True:
             try:
@@ -86,8 +86,8 @@ class PostgresRowQueries:
 
 
 def _query(facts: RelationFacts, lookup: Lookup) -> str:
-    """Parameters: numbers of the rows, then the texts of each key column. They are numbered on the
-    server: a name may hold a per cent sign."""
+    """The query; its parameters are the numbers of the rows, then the texts of each key column.
+    They are written $1, $2, because a name may contain a per cent sign."""
     quoted = SQL.dialect.quoted
     names, arrays, conditions = ["n"], ["$1::int4[]"], []
     types = types_of(facts)

@@ -1,4 +1,4 @@
-"""Tasks read chunks of a snapshot: with COPY, on a connection that imports it."""
+"""Reads chunks of a snapshot in tasks: with COPY, on a connection that imports it."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ log = logging.getLogger(__name__)
 
 _APPLICATION = "headrace chunk"
 _DESCRIPTIONS = 20
-"""How often a table is described for one chunk, when it changes meanwhile."""
+"""Maximal descriptions of a table for one chunk while other sessions change it."""
 _VISIBLE = "SELECT pg_catalog.txid_current_snapshot()::text"
 
 
 class _Rows(SnapshotRows):
     """See `headrace.snapshots.slices.SnapshotRows`. Each chunk is read in a savepoint of the
-    transaction that imports the snapshot: what it locks is free before anything else is done. A
-    table that was rewritten since the snapshot was taken is read in a transaction of its own, on a
-    later snapshot."""
+    transaction that imports the snapshot, which releases its locks. A table that was rewritten
+    since the snapshot was taken is read in a separate transaction, on a later snapshot."""
 
     def __init__(self, config: PostgresConfig, connection: psycopg.Connection) -> None:
         self._config, self._imported = config, connection
@@ -66,8 +65,7 @@ class _Rows(SnapshotRows):
             self._later.pgconn.finish()
 
     def present(self, query: ChunkQuery) -> ChunkQuery | None:
-        """See SnapshotRows. The table is locked (ACCESS SHARE) from here on to the end of
-        `blocks`."""
+        """See SnapshotRows. Locks the table (ACCESS SHARE) until the end of `blocks`."""
         self._release()
         for _ in range(_DESCRIPTIONS):
             chunk = query.query
@@ -112,7 +110,7 @@ class _Rows(SnapshotRows):
             try:
                 if self._later is None:
                     assert isinstance(query.facts, RelationFacts)
-                    # Before the savepoint: its end would take the setting back.
+                    # Before the savepoint, whose rollback would undo the setting.
                     self._operators.find(types_of(query.facts))
                     self._imported.execute("SAVEPOINT headrace_chunk")
                 self._locks = True
@@ -130,8 +128,8 @@ class _Rows(SnapshotRows):
                 patience.wait(translate(error, self._config, READING))
 
     def _begin_later(self, chunk: TableChunk) -> None:
-        """Begin a transaction whose snapshot is taken when the table is locked, and sees all that
-        the imported one sees."""
+        """Begin a transaction whose snapshot is taken after the table is locked, and sees all
+        transactions that the imported snapshot sees."""
         row = self._imported.execute(_VISIBLE).fetchone()
         assert row is not None
         before = VisibleTransactions(str(row[0]))
@@ -144,7 +142,7 @@ class _Rows(SnapshotRows):
             try:
                 begin_snapshot(later)
                 later.execute("SET LOCAL max_parallel_workers_per_gather = 0")
-                # Before the first query: that takes the snapshot, before it waits for a lock.
+                # Before the first query, which would take the snapshot before it waits for a lock.
                 for path in paths:
                     name = SQL.dialect.source(path, alone=True)
                     later.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
@@ -157,15 +155,16 @@ class _Rows(SnapshotRows):
             except psycopg.Error as error:
                 if error.sqlstate in UNDEFINED:
                     self._release()
-                    return  # whoever asks for the state of the table finds out
+                    return  # the next look at the table's state finds the reason
                 if not is_lock_timeout(error) or later.closed:
                     raise translate(error, self._config, READING) from None
                 later.execute("ROLLBACK")
                 patience.wait(translate(error, self._config, READING))
 
     def _described(self, query: ChunkQuery, chunk: TableChunk) -> ChunkQuery | None:
-        """The query for the table as the catalogue describes it now. No lock is held meanwhile.
-        Raises ValueError where a filter or a statement names what is not there any more."""
+        """The query for the table as the catalogue describes it now; None if its rows are left out.
+        Holds no lock. Raises ValueError if a filter or a statement names an object that no longer
+        exists."""
         patience = Patience(self._config)
         with closing(Catalog(self._config)) as catalog:
             while True:
@@ -225,7 +224,7 @@ class _Rows(SnapshotRows):
             yield self._imported
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The rows of a COPY statement. Raises HeadraceError."""
+        """The rows of a chunk, in blocks. Raises HeadraceError."""
         facts, chunk = query.facts, query.query
         assert isinstance(facts, RelationFacts)
         assert isinstance(chunk, TableChunk)
@@ -241,7 +240,7 @@ class _Rows(SnapshotRows):
         self._release()
 
     def count(self, query: ChunkQuery, rows: int) -> int:
-        """How many rows the table has in this snapshot; `rows` came in this chunk."""
+        """The number of rows of the table in this snapshot; `rows` came in this chunk."""
         if query.count is None:
             return rows
         try:
@@ -259,7 +258,7 @@ class _Rows(SnapshotRows):
         return rows if row is None else max(rows, int(row[0]))
 
     def _release(self) -> None:
-        """Free what the chunk locked; never raises: a connection that is lost shows with the next
+        """Release the chunk's locks; never raises: a lost connection shows at the next
         statement."""
         with contextlib.suppress(psycopg.Error):
             if self._later is not None:
@@ -272,7 +271,7 @@ class _Rows(SnapshotRows):
 
 
 def _accepting_null(query: ChunkQuery, names: Collection[str]) -> ChunkQuery:
-    """The query, with columns of these names that may be null in its rows."""
+    """The query with the columns of these names nullable."""
     facts = query.facts
     assert isinstance(facts, RelationFacts)
     if not any(column.name in names and not column.nullable for column in facts.columns):
@@ -283,14 +282,14 @@ def _accepting_null(query: ChunkQuery, names: Collection[str]) -> ChunkQuery:
 
 @dataclass(frozen=True)
 class PostgresSnapshotReader:
-    """See `headrace.snapshots.slices.SnapshotReader`; `snapshot_id` is the exported snapshot's."""
+    """See `headrace.snapshots.slices.SnapshotReader`; `snapshot_id` names the exported snapshot."""
 
     config: PostgresConfig
     snapshot_id: str
 
     @contextmanager
     def open(self) -> Iterator[_Rows]:
-        """Raises HeadraceError("postgresql.snapshot_gone")."""
+        """Open the rows of the snapshot. Raises HeadraceError("postgresql.snapshot_gone")."""
         connection = connect(self.config, application=_APPLICATION)
         rows = _Rows(self.config, connection)
         try:

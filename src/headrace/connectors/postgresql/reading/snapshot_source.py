@@ -1,4 +1,5 @@
-"""PostgreSQL under a snapshot: its state is held, and its tables are listed and described."""
+"""Snapshots of PostgreSQL: the transaction that holds one, and its tables with their
+descriptions."""
 
 from __future__ import annotations
 
@@ -67,14 +68,14 @@ log = logging.getLogger(__name__)
 
 _ROW_HEAD_BYTES = 28
 _DESCRIPTIONS = 3
-"""How often a table is described for one bound, when it changes meanwhile."""
+"""Maximal descriptions of a table for one bound while other sessions change it."""
 
 
 class PostgresSnapshotSource(
     SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. While a snapshot waits `waiting` is checked;
-    `watch` gives its locks up to whoever waits long for them."""
+    """See `headrace.snapshots.source.SnapshotSource`. A waiting snapshot calls `waiting.check`;
+    `watch` releases its locks once another session has waited long for them."""
 
     page_bytes = PAGE_BYTES
     sql = SQL
@@ -95,33 +96,34 @@ class PostgresSnapshotSource(
         self._current = KeptConnection(config, "headrace snapshot queries", limit=QUERY_LIMIT)
         self._compared: list[TypeFacts] | None = None
         self._without_rows: set[tuple[int, str]] = set()
-        """Partitions that had no row after they were attached: the log brings all of theirs."""
+        """Partitions without rows when they were attached: the log delivers all of their rows."""
 
     # -- the snapshot ---------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """As snapshot.locking.mode says. Raises HeadraceError("postgresql.lock_timeout")."""
+        """Lock the tables if snapshot.locking.mode says so. Raises
+        HeadraceError("postgresql.lock_timeout")."""
         is_held = self._locks is not None and self._locks.is_held
         if not is_held and self._config.snapshot_locking_mode == "shared":
             self._locks = TableLocks(self._config, self.names())
             self._watch.guard(self._locks)
 
     def let_go(self) -> None:
-        """See SnapshotSource. The locks go, too: they may be what another session waits for."""
+        """See SnapshotSource. Releases the locks, too: another session may wait for them."""
         self._queries.close()
         self._let_go()
         self._unlock()
 
     def _taken(self, covers: str | None) -> Keeper:
-        """`covers` is a `txid_current_snapshot()`."""
+        """Take a snapshot; `covers` is a `txid_current_snapshot()`."""
         return renew(self._config, covers, self._waiting.check, log.warning)
 
     def reader(self) -> PostgresSnapshotReader:
-        """How tasks import the snapshot."""
+        """The reader with which tasks import the snapshot."""
         return PostgresSnapshotReader(self._config, self._present().snapshot_id)
 
     def moved(self, position: PostgresPosition) -> PostgresPosition:
-        """The position where the log is now."""
+        """Return the position moved to the present end of the log."""
         return replace(position, lsn_commit=self.position())
 
     def shown(self, position: PostgresPosition) -> int:
@@ -129,16 +131,16 @@ class PostgresSnapshotSource(
         return position.committed
 
     def last_commit(self, position: PostgresPosition) -> int | None:
-        """What `source.sequence` shows of the last commit."""
+        """The LSN of the last commit in `source.sequence`."""
         return position.last_commit
 
     def position(self) -> int:
-        """Where the log is now (LSN)."""
+        """The present end of the log (LSN)."""
         return inserted_log_end(self._present().connection)
 
     @contextmanager
     def _session(self) -> Iterator[psycopg.Connection]:
-        """A transaction that sees the snapshot. What it locks is free when it ends."""
+        """A transaction on the snapshot; its locks are released when it ends."""
         connection = self._queries.get()
         try:
             begin_snapshot(connection, self._present().snapshot_id)
@@ -154,8 +156,8 @@ class PostgresSnapshotSource(
 
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
         """See SnapshotSource: a table was rewritten or truncated after the snapshot was taken, or
-        has partitions with rows that the log did not bring. Raises AttemptOver where a table's key
-        is another one: bounds of chunks mean nothing."""
+        has attached partitions whose rows the log does not deliver. Raises AttemptOver if a table's
+        key has changed, because the bounds of chunks are then meaningless."""
         oids = {table.id for table in tables}
         keyed = [table.id for table in tables if table.kind is Cut.KEY]
         with self._session() as connection:
@@ -204,8 +206,8 @@ class PostgresSnapshotSource(
     def recut(
         self, tables: Sequence[SnapshotTable], begun: Sequence[int]
     ) -> Sequence[SnapshotTable]:
-        """See SnapshotSource. What was attached after the held snapshot was taken is found by the
-        next `is_outdated`."""
+        """See SnapshotSource. The next `is_outdated` finds partitions that were attached after the
+        held snapshot was taken."""
         divided = [table.id for table in tables if table.parts is not None]
         if not divided:
             return tables
@@ -219,7 +221,7 @@ class PostgresSnapshotSource(
         return recut
 
     def _is_unseen(self, connection: psycopg.Connection, table: SnapshotTable) -> bool:
-        """Whether the table's own statement reads what the snapshot cannot show."""
+        """Whether the table's override statement reads rows that the snapshot cannot show."""
         statement = self._overrides.statements.get(table.name)
         if statement is None or table.kind is not Cut.WHOLE:
             return False
@@ -227,12 +229,12 @@ class PostgresSnapshotSource(
             with translated(self._config, "Planning a chunk"), connection.transaction():
                 return is_unseen(connection, table.name, statement, self._config.hidden)
         except ValueError:
-            return False  # whoever reads the table says so
+            return False  # reported by the task that reads the table
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """See SnapshotSource. A table that was rewritten after the snapshot was taken looks empty
-        to it, and a partition that was attached after it has changes that the log does not bring;
-        then another snapshot must be taken.
+        to it, and the log does not deliver the rows of a partition that was attached after it; then
+        another snapshot must be taken.
 
         Raises HeadraceError("postgresql.table_changed").
         """
@@ -280,7 +282,7 @@ class PostgresSnapshotSource(
             return connection.execute(statement.encode()).fetchall()
 
     def _estimate(self, leaf: Leaf) -> int:
-        """The rows of a leaf, by the width of its first rows and its number of pages."""
+        """The estimated rows of a leaf: its size divided by the average width of 100 rows."""
         width = (
             "SELECT pg_catalog.avg(pg_catalog.pg_column_size(t.*))"
             f" FROM (SELECT * FROM {SQL.dialect.source(leaf.path, alone=True)} LIMIT 100) t"
@@ -329,8 +331,8 @@ class PostgresSnapshotSource(
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery | None:
-        """See SnapshotSource. What was renamed is read by its present name; a statement of the
-        user's own names a table of its own."""
+        """See SnapshotSource. A renamed table is read by its present name, but an override
+        statement contains the name itself."""
         described = self._describe(table)
         if described is not None:
             present = described[0]
@@ -344,7 +346,7 @@ class PostgresSnapshotSource(
     def next_bound(
         self, table: SnapshotTable, leaf: Leaf, lower: KeyBound | None, rows: int
     ) -> KeyBound | None:
-        """See SnapshotSource. What was renamed since the table was described has its new name."""
+        """See SnapshotSource. A table that was renamed since its description has its new name."""
         for _ in range(_DESCRIPTIONS):
             described = self._describe(table)
             leaves = () if described is None else described[0].leaves
@@ -357,10 +359,10 @@ class PostgresSnapshotSource(
                 if error.sqlstate not in UNDEFINED:
                     raise
             self.refresh()
-        return None  # it is renamed all the time: the rest is one chunk
+        return None  # renamed again and again: the rest is one chunk
 
     def rows(self, leaf: Leaf) -> int:
-        """See SnapshotSource. What was renamed has its new name."""
+        """See SnapshotSource. A renamed leaf has its new name."""
         for _ in range(_DESCRIPTIONS):
             try:
                 return super().rows(leaf)
@@ -374,7 +376,7 @@ class PostgresSnapshotSource(
         return 0
 
     def close(self) -> None:
-        """Let the snapshot and the locks go; never raises."""
+        """Release the snapshot and the locks; never raises."""
         self.let_go()
         super().close()
         self._current.close()
@@ -391,7 +393,7 @@ def _leaves_of(tables: Sequence[SnapshotTable]) -> set[int]:
 
 
 def _named(planned: Leaf, present: Leaf | None) -> Leaf:
-    """A leaf under its present name, if it is there."""
+    """A leaf under its present name, if it still exists."""
     if present is None:
         return planned
     return planned._replace(schema=present.schema, name=present.name)

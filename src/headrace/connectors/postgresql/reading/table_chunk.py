@@ -1,4 +1,4 @@
-"""A chunk of a table as tasks get it: the statement, and what the table looked like when it was
+"""A chunk of a table as tasks get it: the statement, and the table's description when it was
 planned."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from headrace.snapshots.tables import Leaf
 
 @dataclass(frozen=True)
 class TableChunk:
-    """`statement` is a COPY of rows of `leaf`, for as long as the columns are those of `table`
-    (without leaves). `condition` is of the signal that asked for the rows."""
+    """A planned chunk. `statement` is a COPY of rows of `leaf`, valid while the columns are those
+    of `table` (without leaves). `condition` is the filter of the signal that requested the rows."""
 
     statement: str
     table: CatalogTable
@@ -32,17 +32,17 @@ class TableChunk:
 
     @property
     def structure(self) -> Structure:
-        """What it was planned for."""
+        """The structure for which the statement was planned."""
         return structure_of(self.table)
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """Types of the key's columns, whose order the chunk's bounds follow."""
+        """Types of the key's columns, which define the order of the chunk's bounds."""
         return tuple(str(column.type) for column in self.table.key_columns)
 
     @property
     def leaves(self) -> list[tuple[int, tuple[str, str]]]:
-        """The partition that is read, unless it is the table itself: oid and path."""
+        """The partition that is read, as oid and path; empty if it is the table itself."""
         return [] if self.leaf.id == self.table.id else [(self.leaf.id, self.leaf.path)]
 
 
@@ -55,8 +55,8 @@ def table_chunk(
     overrides: Overrides,
     session: Callable[[], AbstractContextManager[psycopg.Connection]],
 ) -> TableChunk:
-    """How a chunk is read of a table that looks like this. A statement of the user's own is looked
-    at in a transaction of `session`; raises as `copy_override`."""
+    """Plan the statement that reads a chunk of this table. An override statement is examined in a
+    transaction of `session`; raises as `copy_override`."""
     names = [column.name for column in facts.columns]
     planned = TableChunk("", replace(table, leaves=()), leaf, condition)
     if chunk.kind is not Cut.WHOLE:

@@ -18,15 +18,14 @@ _QUERY = (
 
 
 def inserted_log_end(connection: psycopg.Connection) -> int:
-    """The LSN after what was written last, on the disk or not; on a standby, after what was
+    """The LSN after the last record written, flushed or not; on a standby, after the last record
     replayed."""
     return _lsn(connection, "insert")
 
 
 def flushed_log_end(config: PostgresConfig) -> int:
-    """The LSN up to which the log can be sent; on a standby, up to which it was replayed. Commits
-    that are not flushed yet (synchronous_commit=off) count, so their flush is waited for, up to
-    2 s."""
+    """The LSN up to which the log can be sent; on a standby, up to which it was replayed. Waits up
+    to 2 s for the flush of commits that are not flushed yet (synchronous_commit=off)."""
     with connect(config, limit=QUERY_LIMIT) as connection:
         inserted = _lsn(connection, "insert")
         deadline = Deadline(_FLUSH_SECONDS)

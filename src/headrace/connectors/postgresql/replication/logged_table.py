@@ -1,4 +1,4 @@
-"""Tables as the log shows them, joined with what the catalogue says of them."""
+"""Tables as the log describes them, joined with their description in the catalogue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.relational.known_tables import KnownTables
 from headrace.relational.table import Column, Table
 
 _BY_KEY = ("d", "i")
-"""Replica identities whose columns are NOT NULL and name one row."""
+"""Replica identities whose columns are NOT NULL and identify one row."""
 
 
 class LoggedTables(KnownTables[CatalogReading]):
@@ -28,15 +28,15 @@ class LoggedTables(KnownTables[CatalogReading]):
         self._tables = catalog
 
     def known(self, message: RelationMessage, xid: int) -> CatalogReading | None:
-        """What the catalogue says of the table and its types to `xid`, a transaction of the log;
-        None: it must be asked."""
+        """The catalogue's description of the table and its types for `xid`, a transaction of the
+        log; None if it has to be read first."""
         reading = self.reading_for(message.oid, xid)
         if reading is None or any(c.type_oid not in reading.types for c in message.columns):
             return None
         return reading
 
     def ask(self, messages: Iterable[RelationMessage], xid: int) -> None:
-        """Begin to read what `messages` name, for a transaction and what follows it."""
+        """Begin to read the tables and types of `messages`, for this transaction and later ones."""
         relations = list(messages)
         oids = [message.oid for message in relations]
         names = [(message.schema, message.table) for message in relations]
@@ -45,9 +45,9 @@ class LoggedTables(KnownTables[CatalogReading]):
 
 
 def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) -> Table:
-    """The table that a relation message of the transaction `xid` describes. The catalogue's moment
-    may be later: what it no longer knows is as the message says, and a column that was changed
-    later may be another one of the same name."""
+    """The table that a relation message of the transaction `xid` describes. The catalogue may be
+    newer: a column that it no longer has is as the message says, and a column that was changed
+    later may be another column of the same name."""
     present = catalog.describe(message.oid)
     columns = []
     for column in message.columns:
@@ -69,25 +69,26 @@ def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) ->
         tuple(columns),
         key,
         own_id=str(message.oid),
-        # Without an identity PostgreSQL refuses deletes.
+        # PostgreSQL refuses deletes of tables without an identity.
         identity_columns=identity if message.identity in _BY_KEY and identity else None,
     )
 
 
 def _is_later(changed_by: int, xid: int) -> bool:
-    """Whether a transaction began after another one, as PostgreSQL compares their numbers."""
+    """Whether a transaction began after another one, by PostgreSQL's circular comparison of
+    xids."""
     return 0 < (changed_by - xid) % (1 << 32) < 1 << 31
 
 
 def key_of(
     message: RelationMessage, present: Table | None, catalog: CatalogReading
 ) -> tuple[str, ...]:
-    """The key of the rows behind `message`, in its order.
+    """The key of the rows after `message`, in the order of the key.
 
-    The catalogue may be newer, and the table may be gone (`present` None). By default the replica
-    identity is the primary key, so the log tells which columns it had; their order, and keys that
-    are not identity, only the catalogue does: for a table that is gone, by the one that bears its
-    name now.
+    The catalogue may be newer, and the table may be dropped (`present` None). By default the
+    replica identity is the primary key, so the log has its columns; their order, and a key that is
+    not the identity, are only in the catalogue: for a dropped table, in the table that has its name
+    now.
     """
     names = {column.name for column in message.columns}
     if present is None:

@@ -1,9 +1,9 @@
-"""pgoutput frames to rows of the index. Bytes in, rows out: no connection, no clock.
+"""pgoutput frames to rows of the index, without a connection or a clock.
 
 Formats: PostgreSQL manual, "Logical Replication Message Formats" and "Streaming Replication
-Protocol". One compiled pass checks every length of every frame against the frame's end, so what
-reads the images afterwards may trust their structure. Rare messages (relations, truncates,
-logical messages) are handed to Python one by one.
+Protocol". One compiled pass checks every length of every frame against the frame's end, so later
+readers of the images may trust their structure. Rare messages (relations, truncates, logical
+messages) are handed to Python one by one.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -41,32 +41,32 @@ from headrace.streaming.changes.kernels.transaction_kernel import (
     is_full,
 )
 
-# Words of `state` that PostgreSQL has its own names for, and words of its own after them.
+# Words of `state` with PostgreSQL's names, and additional words.
 XID, FINAL_LSN = row_kernel.TRANSACTION_ID, row_kernel.POSITION_LOW
 ORIGIN_LSN = row_kernel.ORIGIN_POSITION
 ORIGIN_MAP, ORIGIN_MAP_LENGTH = row_kernel.VERSIONS, row_kernel.VERSIONS_LENGTH
 WAL_END = row_kernel.HEAD
 (
     STATUS,
-    REPLY,  # 1: the server asked for a status message
-    CHECK_FINAL,  # resume inside a transaction: the row at this ordinal …
+    REPLY,  # 1: the server requested a status message
+    CHECK_FINAL,  # when resuming inside a transaction: the row at this ordinal …
     CHECK_ORDINAL,
     CHECK_LSN,  # … must have this LSN
-    CHECKED,  # 0 waiting, 1 right, 2 wrong
+    CHECKED,  # 0 pending, 1 equal, 2 different
     STATE_WORDS,
 ) = range(row_kernel.OWN_WORDS, row_kernel.OWN_WORDS + 7)
 
 # Statuses.
 RELATION, RARE, SERVER_ERROR, COPY_DONE = range(OWN_STATUSES, OWN_STATUSES + 4)
 
-# Messages of the protocol, by their first byte, and what CopyData holds, by its own.
+# First bytes of the protocol's messages, and of the content of CopyData.
 _COPY_DATA, _COPY_DONE, _ERROR = ord("d"), ord("c"), ord("E")
 _LOG_DATA, _KEEP_ALIVE = ord("w"), ord("k")
-# Messages of pgoutput, by their first byte.
+# First bytes of pgoutput's messages.
 BEGIN, COMMIT, ORIGIN = ord("B"), ord("C"), ord("O")
 INSERT, UPDATE, DELETE, TRUNCATE = ord("I"), ord("U"), ord("D"), ord("T")
 RELATION_MESSAGE, TYPE, LOGICAL_MESSAGE = ord("R"), ord("Y"), ord("M")
-# What comes before an image: the old key, the whole old row, the new row.
+# The byte before an image: the old key, the whole old row, the new row.
 _OLD_KEY, _OLD_ROW, _NEW_ROW = ord("K"), ord("O"), ord("N")
 
 # Bytes of a frame before CopyData's content, and of log data before pgoutput's message.
@@ -79,7 +79,7 @@ US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
 
 @part
 def _keep_alive(frame, length, state):
-    """A primary keep-alive; returns MORE or BROKEN."""
+    """Handle a primary keep-alive; returns MORE or BROKEN."""
     if length < _KEEP_ALIVE_BYTES:
         return BROKEN
     wal_end = load64_be(frame + 6)
@@ -93,7 +93,7 @@ def _keep_alive(frame, length, state):
 
 @part
 def _begin(body, length, lsn, rows, transactions, state):
-    """A BEGIN; returns MORE or BROKEN."""
+    """Handle a BEGIN; returns MORE or BROKEN."""
     if length != _BEGIN_BYTES or load64(state + 8 * OPEN):
         return BROKEN
     store64(state + 8 * FINAL_LSN, load64_be(body + 1))
@@ -105,7 +105,7 @@ def _begin(body, length, lsn, rows, transactions, state):
 
 @part
 def _commit(body, length, lsn, rows, transactions, ends, state):
-    """A COMMIT; returns MORE or BROKEN."""
+    """Handle a COMMIT; returns MORE or BROKEN."""
     if length != _COMMIT_BYTES or load64(state + 8 * OPEN) == 0:
         return BROKEN
     end_lsn = load64_be(body + 10)
@@ -115,7 +115,7 @@ def _commit(body, length, lsn, rows, transactions, ends, state):
 
 @inlined_part
 def _check_resumed(lsn, state):
-    """Compare the LSN at the place where the last process stopped inside a transaction."""
+    """Compare the LSN of the last message that was delivered before a stop inside a transaction."""
     if (
         load64(state + 8 * CHECKED) == 0
         and load64(state + 8 * ORDINAL) == load64(state + 8 * CHECK_ORDINAL)
@@ -139,7 +139,7 @@ def _change(
     scratch,
     state,
 ):
-    """An INSERT, UPDATE or DELETE of a relation version; returns MORE, BROKEN or KEY."""
+    """Handle an INSERT, UPDATE or DELETE of a relation version; returns MORE, BROKEN or KEY."""
     operation = row_kernel.UPDATE
     if message == INSERT:
         operation = row_kernel.CREATE
@@ -220,7 +220,7 @@ def index_frames(
 
     `virtual` is the virtual address of the segment's first byte; rows hold virtual addresses.
     Returns nothing; state[STATUS] says why it stopped, state[INDEXED] where. KEY: the scratch
-    memory (`key_columns.KeyScratch`) lacks texts of keys in the frame at the position.
+    memory (`key_columns.KeyScratch`) lacks texts of keys of the frame at that position.
     """
     position = load64(state + 8 * INDEXED)
     status = MORE
@@ -245,7 +245,7 @@ def index_frames(
             if kind == _COPY_DONE:
                 status = COPY_DONE
                 break
-            # CopyBothResponse, notices, parameter changes: nothing of ours.
+            # CopyBothResponse, notices and parameter changes are skipped.
             position += length
             continue
         content = load8(frame + _HEAD)
@@ -297,8 +297,8 @@ def index_frames(
 
 
 def load_kernel() -> None:
-    """Compile (seconds, the first time on a machine) or load the pass, before a stream is open:
-    compiling holds the interpreter's lock, and the server must be answered."""
+    """Compile (seconds, the first time on a machine) or load the pass before a stream is open:
+    compiling holds the GIL, and the server must be answered."""
     state = np.zeros(STATE_WORDS, np.int64)
     memory = np.zeros(key_kernel.SCRATCH, np.uint8)
     at = address_of(memory)

@@ -26,7 +26,7 @@ class RelationColumn:
 
 @dataclass(frozen=True)
 class RelationMessage:
-    """A table as it is at this place in the log."""
+    """The description of a table at this place of the log."""
 
     oid: int
     schema: str
@@ -37,7 +37,7 @@ class RelationMessage:
 
 @dataclass(frozen=True)
 class LogicalMessage:
-    """What pg_logical_emit_message wrote."""
+    """A message written by pg_logical_emit_message."""
 
     transactional: bool
     lsn: int
@@ -63,11 +63,11 @@ class _Reader:
 
 
 MOST_COLUMNS = 1664
-"""PostgreSQL's MaxTupleAttributeNumber; memory for rows is made for as many."""
+"""PostgreSQL's MaxTupleAttributeNumber; buffers for rows have room for as many columns."""
 
 
 def broken(what: str) -> HeadraceError:
-    """The error for bytes that are not what the manual says."""
+    """The error of bytes that do not conform to the manual."""
     return HeadraceError(
         "postgresql.broken_message",
         f"The server sent something that is not the replication protocol: {what}",
@@ -77,7 +77,7 @@ def broken(what: str) -> HeadraceError:
 
 @contextmanager
 def _read(body: bytes, kind: str) -> Iterator[_Reader]:
-    """Reads a message of one kind; what goes wrong meanwhile is that it is malformed."""
+    """Read a message of one kind; any error while reading means that it is malformed."""
     try:
         yield _Reader(body)
     except (struct.error, ValueError) as error:
@@ -85,7 +85,7 @@ def _read(body: bytes, kind: str) -> Iterator[_Reader]:
 
 
 def parse_relation(body: bytes) -> RelationMessage:
-    """An `R` message. Raises HeadraceError("postgresql.broken_message")."""
+    """Parse an `R` message. Raises HeadraceError("postgresql.broken_message")."""
     with _read(body, "relation") as reader:
         (oid,) = reader.take("I")
         schema, table = reader.text(), reader.text()
@@ -102,14 +102,14 @@ def parse_relation(body: bytes) -> RelationMessage:
 
 
 def parse_origin(body: bytes) -> tuple[int, str]:
-    """An `O` message: LSN of the commit on the origin, and the origin's name."""
+    """Parse an `O` message: LSN of the commit on the origin, and the origin's name."""
     with _read(body, "origin") as reader:
         (lsn,) = reader.take("Q")
         return lsn, reader.text()
 
 
 def parse_truncate(body: bytes) -> tuple[int, ...]:
-    """The relation oids of a `T` message, in its order."""
+    """Parse a `T` message: the relation oids in its order."""
     with _read(body, "truncate") as reader:
         count, _flags = reader.take("IB")
         if count > len(body):
@@ -118,7 +118,7 @@ def parse_truncate(body: bytes) -> tuple[int, ...]:
 
 
 def parse_message(body: bytes) -> LogicalMessage:
-    """An `M` message."""
+    """Parse an `M` message."""
     with _read(body, "logical") as reader:
         flags, lsn = reader.take("BQ")
         prefix = reader.text()
@@ -134,8 +134,8 @@ _LENGTH = struct.Struct("!I")
 
 
 def relations_ahead(received: mmap | bytes, start: int, end: int) -> list[RelationMessage]:
-    """The relation messages in the whole CopyData frames between two places; `start` is where a
-    frame begins. Raises HeadraceError("postgresql.broken_message")."""
+    """Return the relation messages in the complete CopyData frames between two places; a frame
+    begins at `start`. Raises HeadraceError("postgresql.broken_message")."""
     messages = []
     place = start
     while place + 5 <= end:

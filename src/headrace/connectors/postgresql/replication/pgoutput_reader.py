@@ -1,4 +1,5 @@
-"""Reads pgoutput from a replication stream: frames into segments, rows into their indexes."""
+"""Reads pgoutput from a replication stream: writes frames into segments, and rows into their
+indexes."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ from headrace.streaming.changes.kernels.transaction_kernel import add_end
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
 from headrace.streaming.segment_reader import SegmentReader
 
-# A reader that keeps the socket empty makes every send of the server a wake-up; letting the
-# socket fill while there is a backlog more than doubles the server's rate.
+# A reader that keeps the socket empty makes the server wake up for every send; letting the socket
+# fill during a backlog more than doubles the server's rate.
 BACKLOG_BYTES = 256 << 10
 BACKLOG_PAUSE_SECONDS = 0.015
 LARGEST_FRAME = (1 << 30) + (1 << 24)
-_MESSAGE = 30  # the place of the pgoutput message in a frame of XLogData
+_MESSAGE = 30  # offset of the pgoutput message in a frame of XLogData
 _LSN = 6
 _ORIGIN, _TRUNCATE = b"OT"
 _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_kernel.TRANSACTION_ROW)
@@ -51,10 +52,10 @@ _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_ker
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """Which changes make records, and when a status message is sent. `changes`: bits of pgoutput's
-    options word. `border_topic` is the topic of the records where transactions begin and end;
-    empty: no such records. `status_seconds` is how often a status message is due.
-    `keeps_truncates`: see PgoutputReader.truncates."""
+    """Options of a reader: the changes that make records, and the interval of status messages.
+    `changes`: bits of pgoutput's options word. `border_topic` is the topic of the records of
+    transactions' beginnings and ends; empty: no such records. `status_seconds` is the interval of
+    status messages. `keeps_truncates`: see PgoutputReader.truncates."""
 
     changes: int
     skip_truncate: bool
@@ -77,8 +78,8 @@ class PgoutputReader(SegmentReader):
     ) -> None:
         super().__init__(relations, start, pgoutput.STATE_WORDS)
         self.truncates: list[tuple[int, int, int]] = []
-        """Position, ordinal and oid of tables that were truncated, for windows that are open. The
-        receiver's thread appends, another one takes from the front."""
+        """Position, ordinal and oid of truncated tables, for open windows. The receiver's thread
+        appends, another thread removes from the front."""
         self._open_stream = open_stream
         self._relations = relations
         self._options = options
@@ -94,9 +95,9 @@ class PgoutputReader(SegmentReader):
         self._expect(start)
 
     def _expect(self, start: PostgresPosition) -> None:
-        """What the records of a log from `start` on show of what came before. Inside of a
-        transaction, the server sends it again from its BEGIN, and the LSN of the last message
-        delivered is compared."""
+        """Initialize the state of the records from `start` on with earlier facts. If `start` is
+        inside of a transaction, the server sends it again from its BEGIN, and the LSN of the last
+        delivered message is compared."""
         state = self.state
         state[row_kernel.LAST_COMMIT] = NULL if start.last_commit is None else start.last_commit
         state[row_kernel.COMMIT_US] = start.ts_usec or 0
@@ -124,14 +125,14 @@ class PgoutputReader(SegmentReader):
         self._acknowledged = max(self._acknowledged, place)
 
     def ask_position(self) -> None:
-        """See LogReader: the server answers with a keep-alive."""
+        """See LogReader: requests a keep-alive of the server."""
         self._position_asked.set()
         stream = self._stream
         if stream is not None:
             stream.wake()
 
     def answer(self) -> float:
-        """See LogReader: a status message, when it is due or something is new."""
+        """See LogReader: sends a status message, if it is due or something is new."""
         state, acknowledged = self.state, self._acknowledged
         reply = self._position_asked.is_set()
         due = self._status_due.is_over or bool(state[pgoutput.REPLY])
@@ -197,7 +198,7 @@ class PgoutputReader(SegmentReader):
             raise broken(f"message {frame[30:31]!r} of {len(frame)} bytes is malformed")
         return handler(self, piece, frame, seconds)
 
-    # -- messages that the compiled pass leaves to Python: whether each is done with -------------
+    # -- messages that the compiled pass leaves to Python; False: not handled yet ----------------
 
     def _relation(self, piece: Piece, frame: bytes, seconds: float) -> bool:
         state, relations = self.state, self._relations
@@ -244,10 +245,10 @@ class PgoutputReader(SegmentReader):
         pgoutput.SERVER_ERROR: _refused,
         pgoutput.COPY_DONE: _ended,
     }
-    """By the status with which the compiled pass stops."""
+    """The handlers by the status with which the compiled pass stops."""
 
     def _map_origin(self, origin: str) -> None:
-        """Sets the origin of the rows up to the end of the transaction."""
+        """Set the origin of the rows up to the end of the transaction."""
         versions = self._relations.of_origin(origin)
         self.state[pgoutput.ORIGIN_MAP] = address_of(versions)
         self.state[pgoutput.ORIGIN_MAP_LENGTH] = len(versions)
@@ -275,7 +276,7 @@ class PgoutputReader(SegmentReader):
         message = parse_message(frame[_MESSAGE:])
         captured = self._relations.capture.takes_message(message.prefix)
         if captured:
-            # The image takes the place of the message, which is longer.
+            # The image replaces the message, which is longer.
             image, start = make_image([message.prefix, message.content]), self.indexed + _MESSAGE
             piece.segment.map[start : start + len(image)] = image
             relation = self._relations.messages(transactional=message.transactional)
@@ -289,14 +290,14 @@ class PgoutputReader(SegmentReader):
             state[row_kernel.ORDINAL] += 1
             return
         if not captured:
-            state[row_kernel.LAST_COMMIT] = _lsn(frame)  # as for those that are captured
+            state[row_kernel.LAST_COMMIT] = _lsn(frame)  # as for captured messages
         state[row_kernel.COMPLETE] = max(int(state[row_kernel.COMPLETE]), message.lsn)
 
     def _add_outside(self, piece: Piece, message: LogicalMessage, record: RareRecord) -> None:
-        """A row of its own transaction entry: no xid, the last known commit time."""
+        """Add a row with its own transaction entry: no xid, the last known commit time."""
         state, index = self.state, piece.index
         kept = [int(state[word]) for word in _OF_TRANSACTION]
-        state[row_kernel.LAST_COMMIT] = record.place  # Debezium takes the message for a commit
+        state[row_kernel.LAST_COMMIT] = record.place  # Debezium treats the message as a commit
         state[pgoutput.XID], state[pgoutput.FINAL_LSN] = int(NULL), message.lsn
         state[row_kernel.ORDINAL] = 0
         state[row_kernel.TRANSACTION_ROW] = -1
@@ -306,7 +307,7 @@ class PgoutputReader(SegmentReader):
         add_end(address_of(index.ends), address_of(state), 0, message.lsn)
 
     def _add(self, piece: Piece, record: RareRecord, kind: RowKind) -> None:
-        """A row after the ones there are."""
+        """Append a row."""
         state, index, relation = self.state, piece.index, record.relation
         if kind == RowKind.TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             relation = self._relations.version_of_origin(relation, self._origin)

@@ -1,4 +1,4 @@
-"""The publication: found or created as publication.autocreate.mode says."""
+"""The publication: finds or creates it as publication.autocreate.mode says."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log = logging.getLogger(__name__)
 
 PRIVILEGE = "postgresql.publication_privilege"
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
-"""What a publication calls the operations of skipped.operations."""
+"""PostgreSQL's words for the operations of skipped.operations."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A row of pg_publication. `owned`: the role may change it; `operations` are those that it
-    publishes, by PostgreSQL's words."""
+    """A row of pg_publication. `owned`: the role may change it; `operations` are the published
+    operations, in PostgreSQL's words."""
 
     for_all: bool
     via_root: bool
@@ -51,7 +51,7 @@ def find_publication(connection: psycopg.Connection, name: str) -> Publication |
 
 
 def not_to_narrow(name: str) -> HeadraceError:
-    """The error of a publication of all tables that should be of some."""
+    """The error of a publication FOR ALL TABLES that should have the captured tables only."""
     return HeadraceError(
         "postgresql.publication_unsuitable",
         f"The publication {name} is FOR ALL TABLES, which "
@@ -112,7 +112,7 @@ def _missing(config: PostgresConfig, why: str, remedy: str) -> HeadraceError:
 
 
 def create_statement(config: PostgresConfig, tables: Sequence[tuple[str, str]]) -> str:
-    """SQL that makes the publication for `tables`; without any, for all."""
+    """SQL that creates the publication for `tables`; for all tables if `tables` is empty."""
     return f"{_creation(config, 'filtered' if tables else 'all_tables', tables)};"
 
 
@@ -129,7 +129,7 @@ def _creation(config: PostgresConfig, mode: str, tables: Sequence[tuple[str, str
 
 
 def _published(config: PostgresConfig) -> str:
-    """`publish` of the publication, as skipped.operations says."""
+    """The publication's option `publish`, as skipped.operations says."""
     skipped = config.skipped_operations
     return ", ".join(word for letter, word in OPERATIONS.items() if letter not in skipped)
 
@@ -180,7 +180,7 @@ def _quoted(*names: str) -> str:
 
 
 def published_oids(connection: psycopg.Connection, name: str) -> set[int]:
-    """Oids of what the publication names: partitions, or their roots when it is
+    """The oids of the publication's tables: partitions, or their roots if it has
     publish_via_partition_root."""
     rows = connection.execute(
         "SELECT c.oid FROM pg_publication_tables t JOIN pg_namespace n"
@@ -194,8 +194,8 @@ def published_oids(connection: psycopg.Connection, name: str) -> set[int]:
 def unpublished(
     tables: Iterable[CatalogTable], published: set[int], roots: Mapping[int, int]
 ) -> list[CatalogTable]:
-    """The `tables` (with leaves) whose changes are not in the publication. A partitioned table is
-    in it when its partitions are, and a partition when its root is (`roots`)."""
+    """The `tables` (with leaves) whose changes the publication lacks. It has a partitioned table if
+    it has all its partitions, and a partition if it has its root (`roots`)."""
     absent = []
     for table in tables:
         leaves = {leaf.id for leaf in table.leaves}
@@ -211,9 +211,8 @@ def silent_tables(
     catalog: Catalog,
     takes: Callable[[str], bool],
 ) -> list[CatalogTable]:
-    """The tables (without columns) of names that `takes` takes which the publication lacks now;
-    none where there is no publication. Raises HeadraceError, and psycopg.Error of the
-    `connection`."""
+    """The tables (without columns) with names that `takes` accepts and the publication lacks now;
+    empty without a publication. Raises HeadraceError, and psycopg.Error of the `connection`."""
     publication = find_publication(connection, config.publication_name)
     if publication is None or publication.for_all:
         return []
@@ -231,9 +230,9 @@ def misnamed(
     *,
     via_root: bool,
 ) -> list[CatalogTable]:
-    """The `tables` whose changes carry a name that is not captured: a partition's its root's
-    (`via_root`), or a partitioned table's those of its partitions. `published` None: everything.
-    """
+    """The `tables` whose changes carry a name that is not captured: a partition's changes the name
+    of its root (`via_root`), or a partitioned table's the names of its partitions. `published`
+    None: everything is published."""
     captured = {table.id for table in tables}
     if via_root:
         return [
@@ -251,7 +250,8 @@ def misnamed(
 def not_captured(
     name: str, tables: Sequence[CatalogTable], *, via_root: bool, is_made: bool = True
 ) -> HeadraceError:
-    """The error of `misnamed` tables of a publication that is made, or will be."""
+    """The error of `misnamed` tables, for a publication that exists (`is_made`) or will be
+    created."""
     root_or_partition = "root"
     remedy = "Capture the partitioned table instead of its partitions."
     if not via_root:
@@ -277,10 +277,11 @@ def check_published(
     *,
     begins: bool,
 ) -> list[CatalogTable]:
-    """The captured tables that the publication lacks: their changes do not arrive until they are
-    added to it. A start that `begins` reads their rows, or has no position before their changes:
+    """Return the captured tables that the publication lacks: their changes do not arrive until they
+    are added to it. `begins`: the start reads the tables' rows, or has no position before their
+    changes.
 
-    Raises HeadraceError("postgresql.not_published") there, see `is_refused`.
+    Raises HeadraceError("postgresql.not_published") for such a start, see `is_refused`.
     """
     name = config.publication_name
     publication = find_publication(connection, name)
@@ -301,14 +302,14 @@ def check_published(
 
 
 def is_refused(config: PostgresConfig, publication: Publication) -> bool:
-    """Whether a start that begins ends where the publication lacks a captured table: where tables
-    are asked for by table.include.list."""
+    """Whether a start that begins is refused if the publication lacks a captured table, which
+    table.include.list requested."""
     left_out = publication.for_all or config.publication_autocreate_mode == "no_tables"
     return bool(config.table_include_list) and not left_out
 
 
 def not_published(config: PostgresConfig, absent: Sequence[CatalogTable]) -> HeadraceError:
-    """The error, or the warning, of captured tables that the publication lacks."""
+    """The error, or the warning, about captured tables that the publication lacks."""
     name = config.publication_name
     return HeadraceError(
         "postgresql.not_published",
@@ -319,13 +320,14 @@ def not_published(config: PostgresConfig, absent: Sequence[CatalogTable]) -> Hea
 
 
 def add_tables(name: str, tables: Sequence[CatalogTable]) -> str:
-    """What makes the publication have `tables`."""
+    """The remedy that adds `tables` to the publication."""
     listed = _table_list([table.path for table in tables])
     return f"As their owner: ALTER PUBLICATION {_quoted(name)} ADD TABLE {listed};"
 
 
 def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
-    """What the publication was made for: a partitioned table itself, not its partitions."""
+    """The tables that the publication was created for: a partitioned table itself, not its
+    partitions."""
     rows = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_publication p"
         " JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid"
@@ -336,10 +338,10 @@ def _named_tables(connection: psycopg.Connection, name: str) -> set[tuple[str, s
 
 
 def drop_publication(connection: psycopg.Connection, name: str) -> None:
-    """Drop what was created a moment ago."""
+    """Drop a publication that was just created."""
     connection.execute(drop_statement(name).encode())
 
 
 def drop_statement(name: str) -> str:
-    """SQL that drops a publication, if it is there."""
+    """SQL that drops a publication, if it exists."""
     return f"DROP PUBLICATION IF EXISTS {_quoted(name)}"

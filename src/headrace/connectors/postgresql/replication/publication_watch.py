@@ -1,4 +1,5 @@
-"""Watches for captured tables that the publication lacks, while the stream goes on without them."""
+"""Watches for captured tables that the publication lacks, while the stream continues without
+them."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _LOOK_SECONDS, _REPEAT_SECONDS = 30.0, 3600.0
 
 
 class PublicationWatch:
-    """Reports these tables in `warnings`, and in the log every hour, until they are published or
-    gone; `takes` says of a name whether it is a captured table's."""
+    """A watch that reports these tables in `warnings`, and in the log every hour, until they are
+    published or dropped; `takes` says whether a name is a captured table's."""
 
     def __init__(
         self, config: PostgresConfig, takes: Callable[[str], bool], look: float = _LOOK_SECONDS
@@ -40,12 +41,12 @@ class PublicationWatch:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What an operator should know; empty: every table is published."""
+        """Warnings for an operator; empty if every table is published."""
         absent = self._absent
         return (str(not_published(self._config, absent)),) if absent else ()
 
     def begin(self, absent: Sequence[CatalogTable]) -> None:
-        """Warns of these tables, and looks for such tables from now on."""
+        """Warn of these tables, and watch for such tables from now on."""
         self._absent = absent
         self._repeat = Deadline(_REPEAT_SECONDS)
         self._log()
@@ -56,7 +57,7 @@ class PublicationWatch:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; never raises."""
+        """Stop the watch; never raises."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(2)
@@ -75,7 +76,8 @@ class PublicationWatch:
                 self._log()
 
     def _ask(self) -> bool:
-        """Looks once; False: a publication FOR ALL TABLES lacks none, ever."""
+        """Look for such tables once; False if the publication is FOR ALL TABLES, which never lacks
+        any."""
         config = self._config
         try:
             with (

@@ -1,4 +1,5 @@
-"""The relation versions of a stream: what the log says of a table, joined with the catalogue."""
+"""The relation versions of a stream: the log's descriptions of tables, joined with the
+catalogue."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from headrace.streaming.relations import RelationVersions
 
 
 class Relations(RelationVersions):
-    """The relation versions of a stream by oid, by what the catalogue says, and by the origin of
-    replicated transactions. No method waits for the catalogue, which `tables` asks. `oids` are the
-    numbers of the versions that hold now."""
+    """The relation versions of a stream, by oid, by the catalogue's description, and by the origin
+    of replicated transactions. No method waits for the catalogue, which `tables` reads. `oids` are
+    the numbers of the current versions."""
 
     def __init__(
         self,
@@ -44,9 +45,9 @@ class Relations(RelationVersions):
         self._origin_maps: dict[str, np.ndarray] = {}
 
     def add(self, message: RelationMessage, xid: int) -> tuple[int, bool] | None:
-        """The version that `message` of the transaction `xid` describes, and whether it replaces
-        another one; None when the catalogue must be asked first. The same message again is the
-        same version, unless what the catalogue says has changed."""
+        """Return the version that `message` of the transaction `xid` describes, and whether it
+        replaces another one; None if the catalogue must be read first. The same message again is
+        the same version, unless the catalogue's description has changed."""
         version = self.oids.numbers.get(message.oid)
         name = f"{message.schema}.{message.table}"
         captured = self.capture.takes(name)
@@ -70,11 +71,11 @@ class Relations(RelationVersions):
         return index, version is not None
 
     def ask(self, messages: Sequence[RelationMessage], xid: int) -> None:
-        """Begin to ask the catalogue for the captured tables among `messages`."""
+        """Begin to read the catalogue for the captured tables among `messages`."""
         self.tables.ask((m for m in messages if self.capture.takes(f"{m.schema}.{m.table}")), xid)
 
     def truncated(self, oid: int) -> int | None:
-        """The version of a table without key, for truncate events; None: it is not captured."""
+        """The version of a table without key, for truncate events; None if it is not captured."""
         index = self.oids.numbers.get(oid)
         if index is None or not self.is_captured(index):
             return None
@@ -83,11 +84,11 @@ class Relations(RelationVersions):
         return self.version_of(facts.as_truncates())
 
     def messages(self, *, transactional: bool) -> int:
-        """The version that logical messages use."""
+        """The version of the records of logical messages."""
         return self.version_of(MessageFacts(f"{self._server}.message", transactional))
 
     def of_origin(self, origin: str) -> np.ndarray:
-        """Per relation version the one that rows replicated from `origin` use."""
+        """Return, per relation version, the version of rows replicated from `origin`."""
         for index in list(self.oids.numbers.values()):
             if self.is_captured(index):
                 self.version_of_origin(index, origin)
@@ -98,7 +99,7 @@ class Relations(RelationVersions):
         return versions
 
     def version_of_origin(self, index: int, origin: str) -> int:
-        """The version that rows of version `index` use when they are replicated from `origin`."""
+        """The version of rows of version `index` that are replicated from `origin`."""
         versions = self._of_origin.setdefault(origin, {})
         if index not in versions:
             facts = self.facts[index]

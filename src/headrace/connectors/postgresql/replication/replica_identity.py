@@ -14,7 +14,7 @@ from headrace.connectors.postgresql.replica_identity_rules import IdentityRule, 
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 5
-"""How long a table's lock is waited for: whoever queues behind us waits as well."""
+"""Seconds to wait for a table's lock: sessions that queue after this one wait as well."""
 
 
 def set_identities(
@@ -22,8 +22,8 @@ def set_identities(
     rules: Sequence[IdentityRule],
     tables: Iterable[CatalogTable],
 ) -> None:
-    """Alters the tables whose identity is another one. What cannot be set is a warning: the
-    connector works without, and `headrace check` names the remedy."""
+    """Alter the tables whose identity differs from the rules. An identity that cannot be set is a
+    warning: the connector works without it, and `headrace check` names the remedy."""
     for table in tables:
         named = rules_for(rules, table.name)
         if len(named) > 1:

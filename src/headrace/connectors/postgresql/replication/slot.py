@@ -23,7 +23,7 @@ SLOT_MISSING, SLOT_LOST, SLOT_MOVED = LOST = (
     "postgresql.slot_lost",
     "postgresql.slot_moved",
 )
-"""Codes of errors that say that the log from the stored position on is gone."""
+"""Codes of errors that mean that the log from the stored position on is gone."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SlotState:
 
 @dataclass(frozen=True)
 class CreatedSlot:
-    """A slot that was made now: where it begins, and the snapshot of that moment."""
+    """A newly created slot: its first LSN, and the exported snapshot of that moment."""
 
     consistent_point: int
     snapshot: str
@@ -60,7 +60,7 @@ def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
 
 
 def lost_wal(what: str, drop: str = "Drop the slot") -> HeadraceError:
-    """The error of a slot whose log is gone; `drop` begins its remedy."""
+    """The error of a slot whose log is gone; its remedy begins with `drop`."""
     return HeadraceError(
         SLOT_LOST,
         what,
@@ -81,7 +81,7 @@ def slot_in_use(what: str, *, retriable: bool = False) -> HeadraceError:
 
 
 def check_slot(state: SlotState, config: PostgresConfig) -> None:
-    """Refuses a slot that cannot serve. Raises HeadraceError `postgresql.slot_lost`,
+    """Refuse a slot that cannot be used. Raises HeadraceError `postgresql.slot_lost`,
     `postgresql.slot_unsuitable`."""
     name, problem = config.slot_name, ""
     if state.wal_status == "lost":
@@ -105,8 +105,8 @@ def check_slot(state: SlotState, config: PostgresConfig) -> None:
 def lost_position(
     state: SlotState | None, stored: PostgresOffset, config: PostgresConfig
 ) -> HeadraceError | None:
-    """Why the log from `stored` on is gone, or None: the slot is missing, lost, or beyond it,
-    because somebody else consumed it (Invariant 1; always checked).
+    """The error if the log from `stored` on is gone, else None: the slot is missing, lost, or
+    beyond the position, because another consumer advanced it (Invariant 1; always checked).
 
     Raises HeadraceError("postgresql.slot_unsuitable").
     """
@@ -138,7 +138,7 @@ def lost_position(
 
 
 def wait_until_free(connection: psycopg.Connection, config: PostgresConfig) -> SlotState | None:
-    """The slot, if there is one, when no other connection uses it: that is waited for,
+    """Return the slot, None if it does not exist, once no other connection uses it; waits for that
     slot.max.retries times slot.retry.delay.ms. Raises HeadraceError("postgresql.slot_in_use")."""
     deadline = Deadline(config.slot_max_retries * config.slot_retry_delay_ms / 1000)
     silence = Deadline(3)
@@ -157,7 +157,7 @@ def wait_until_free(connection: psycopg.Connection, config: PostgresConfig) -> S
 
 def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> CreatedSlot:
     """Create the slot on a replication connection, which exports the snapshot until its next
-    command. Raises HeadraceError; nothing is left behind when it does."""
+    command. Raises HeadraceError, and then leaves no slot."""
     name = config.slot_name
     if replication.info.server_version >= 150000:
         failover = ", FAILOVER" if _makes_failover(replication, config) else ""
@@ -166,7 +166,7 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
         options = "EXPORT_SNAPSHOT"
     command = f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}'
     seconds = config.internal_create_slot_command_timeout / 1000
-    # The server waits for every open transaction, and knows no timeout of its own for this.
+    # The server waits for every open transaction, and has no timeout for this.
     alarm = threading.Timer(seconds, replication.cancel) if seconds else None
     if alarm is not None:
         alarm.daemon = True
@@ -201,7 +201,7 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
 
 
 def _makes_failover(replication: psycopg.Connection, config: PostgresConfig) -> bool:
-    """slot.failover, where the server can do it."""
+    """Whether to create the slot with slot.failover, if the server supports that."""
     if not config.slot_failover:
         return False
     if replication.info.server_version < 170000:
@@ -215,13 +215,13 @@ def _makes_failover(replication: psycopg.Connection, config: PostgresConfig) -> 
 
 
 def is_standby(connection: psycopg.Connection) -> bool:
-    """Whether the server replays another one's log."""
+    """Whether the server replays the log of another server."""
     row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
     return row is not None and bool(row[0])
 
 
 def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
-    """Drop the slot at the end of its use; False when somebody else uses it for three
+    """Drop the slot when it is no longer used; False if another session uses it for three
     seconds."""
     deadline = Deadline(3)
     while True:
@@ -238,7 +238,7 @@ def drop_when_free(connection: psycopg.Connection, name: str) -> bool:
 def advance_slot(
     connection: psycopg.Connection, stored: PostgresOffset, config: PostgresConfig
 ) -> None:
-    """Move a slot that is behind `stored`, which the checkpoint holds, to it (Invariant 1)."""
+    """Advance a slot that is before `stored`, the checkpoint's position, to it (Invariant 1)."""
     state = find_slot(connection, config.slot_name)
     if state is None or (state.confirmed_flush_lsn or 0) >= stored.position.lsn_commit:
         return
@@ -254,7 +254,7 @@ def advance_slot(
 
 
 def drop_slot(connection: psycopg.Connection, name: str) -> None:
-    """Drop the slot if it is there."""
+    """Drop the slot if it exists and is not active."""
     connection.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
         " WHERE slot_name = %s AND active_pid IS NULL",
@@ -263,14 +263,14 @@ def drop_slot(connection: psycopg.Connection, name: str) -> None:
 
 
 def system_identifier(replication: psycopg.Connection) -> str:
-    """IDENTIFY_SYSTEM's identifier of the cluster."""
+    """The cluster's system identifier, from IDENTIFY_SYSTEM."""
     row = replication.execute("IDENTIFY_SYSTEM").fetchone()
     assert row is not None
     return str(row[0])
 
 
 def cluster_identifier(connection: psycopg.Connection) -> str:
-    """The same on a normal connection."""
+    """The cluster's system identifier, on a normal connection."""
     row = connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
     assert row is not None
     return str(row[0])

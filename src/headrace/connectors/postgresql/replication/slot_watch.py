@@ -1,4 +1,4 @@
-"""Watches the replication slot: how much log it holds back, and whether it will be lost."""
+"""Watches the replication slot: the log that it retains, and whether it may be lost."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ _SMALL_SHARE = 4  # a quarter of max_slot_wal_keep_size
 
 @dataclass(frozen=True)
 class SlotMetrics:
-    """The slot as the server shows it. Bytes are of log; None: this server does not say."""
+    """The state of the slot on the server. Bytes are of log; None: this server does not report
+    it."""
 
     active: bool
     lag_bytes: int | None
-    """Not acknowledged yet."""
+    """Bytes that are not acknowledged yet."""
     retained_bytes: int | None
-    """Kept on the server's disk because of the slot."""
+    """Bytes kept on the server's disk because of the slot."""
     wal_status: str | None
     safe_wal_size: int | None
-    """How much may still be written before the slot can be lost; None: no limit is set."""
+    """Bytes that may still be written before the slot can be lost; None: no limit is set."""
     failover: bool | None
     synced: bool | None
     keep_size: int | None
@@ -49,7 +50,7 @@ class SlotMetrics:
 
     @property
     def danger(self) -> str | None:
-        """Why the slot may be lost soon; None when it is safe."""
+        """The reason why the slot may be lost soon; None if it is safe."""
         if self.wal_status in ("unreserved", "lost"):
             return f"wal_status is {self.wal_status}"
         if self.safe_wal_size is None or not self.keep_size or self.keep_size < 0:
@@ -59,7 +60,7 @@ class SlotMetrics:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """The values by the names of the fields."""
+        """The values by field name."""
         return asdict(self)
 
 
@@ -77,13 +78,13 @@ class ListedSlot:
 
 
 def read_slot(connection: psycopg.Connection, name: str) -> SlotMetrics | None:
-    """The slot now; None when it does not exist."""
+    """The slot's state now; None if it does not exist."""
     row = connection.execute(_ONE, (name,)).fetchone()
     return None if row is None else SlotMetrics(*row)
 
 
 def read_slots(connection: psycopg.Connection) -> list[ListedSlot]:
-    """Every slot of the server, by name."""
+    """All slots of the server, ordered by name."""
     rows = connection.execute(_ALL).fetchall()
     return [
         ListedSlot(name, plugin, database, pid, application, SlotMetrics(*figures))
@@ -92,7 +93,7 @@ def read_slots(connection: psycopg.Connection) -> list[ListedSlot]:
 
 
 def watch_slot(config: PostgresConfig) -> RetentionWatch[SlotMetrics] | None:
-    """A watch as often as headrace.slot.watch.interval says; None: never."""
+    """A watch at the interval headrace.slot.watch.interval; None if that is 0."""
     kept = KeptConnection(config, "headrace slot watch")
     name = config.slot_name
 

@@ -1,4 +1,4 @@
-"""`source.xmin`: the slot's xmin as `xmin.fetch.interval.ms` reads it."""
+"""`source.xmin`: the slot's catalog_xmin, read every `xmin.fetch.interval.ms`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _QUERY = b"SELECT catalog_xmin::text::bigint FROM pg_replication_slots WHERE slot_name = %s"
-_PAUSE_SECONDS = 10.0  # after a failure, which may take as long as a login may: 30 s
+_PAUSE_SECONDS = 10.0  # after a failure, which may itself take as long as a login: 30 s
 
 
 class SlotXmin:
-    """The oldest transaction of which the slot keeps catalogue rows, read at an interval; see
+    """The oldest transaction whose catalogue rows the slot retains, read at an interval; see
     headrace.streaming.streaming.EndMarks.
 
-    What it answers goes into the end offset of a range, because it is not a function of the log
+    Its value is part of the end offset of a range, because it is not a function of the log
     (Invariant 2c): a range that is planned again shows the same.
     """
 
@@ -40,18 +40,19 @@ class SlotXmin:
     def shown(
         self, start: PostgresOffset, end: PostgresOffset, _memory: Callable[[int], memoryview]
     ) -> PostgresOffset:
-        """`end` with the xmin that the records of (start, end] show."""
+        """Return `end` with the xmin that the records of (start, end] show."""
         if end == start:
             return end
         xmin = self._now(start.position.xmin) if self._seconds else None
         return replace(end, position=replace(end.position, xmin=xmin))
 
     def write(self, transactions: np.ndarray, end: PostgresPosition) -> None:
-        """The transactions of the range that ends at `end` show the slot's xmin as it was then."""
+        """Let the transactions of the range that ends at `end` show the slot's xmin of that
+        time."""
         transactions["xmin"] = NULL if end.xmin is None else end.xmin
 
     def _now(self, last_xmin: int | None) -> int | None:
-        """The slot's xmin, or `last_xmin` while the interval is not over or the server does not
+        """The slot's xmin, or `last_xmin` before the interval has passed or if the server does not
         answer."""
         if not self._due.is_over:
             return last_xmin

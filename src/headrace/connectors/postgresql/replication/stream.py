@@ -1,8 +1,8 @@
 """The replication stream: CopyData frames from the server, status messages to it.
 
-Two readers give the same bytes. Where neither TLS nor GSS encrypts, libpq logs in and its idle
-socket is taken over: `recv` writes straight into the spool. Otherwise libpq stays the reader.
-Protocol: PostgreSQL manual, "Streaming Replication Protocol".
+Two readers deliver the same bytes. If neither TLS nor GSS encrypts, libpq logs in and its idle
+socket is taken over: `recv` writes directly into the spool. Otherwise libpq reads. Protocol:
+PostgreSQL manual, "Streaming Replication Protocol".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATUS = struct.Struct("!cQQQqB")
 _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
 _WAKES = 1 << 16
-"""More than a pipe holds."""
+"""The most wake-up bytes read at once, more than a pipe holds."""
 
 
 class Stream(ABC):
@@ -37,7 +37,7 @@ class Stream(ABC):
 
     def __init__(self, connection: PGconn, readable: int) -> None:
         self._connection = connection
-        self._lock = threading.Lock()  # held while a byte is written to `_waking`, or it is closed
+        self._lock = threading.Lock()  # held to write a byte to `_waking`, or to close it
         self._woken, waking = os.pipe()
         self._waking: int | None = waking
         for end in (self._woken, waking):
@@ -48,25 +48,25 @@ class Stream(ABC):
 
     @abstractmethod
     def read_into(self, target: memoryview) -> int:
-        """Bytes read without waiting; 0 when nothing is there.
+        """Read bytes without waiting; returns their number, 0 if none are available.
 
         Raises HeadraceError("postgresql.connection_lost") when the server closed the stream.
         """
 
     def wait(self, seconds: float) -> None:
-        """Wait until something can be read, or `wake`, at most `seconds`."""
+        """Wait until bytes can be read, or for `wake`, at most `seconds`."""
         for ready, _ in self._poll.poll(max(seconds, 0) * 1000):
             if ready == self._woken:
                 os.read(ready, _WAKES)
 
     def wake(self) -> None:
-        """The wait that goes on ends, or the next one does."""
-        with self._lock, contextlib.suppress(BlockingIOError):  # which is full of wakes
+        """End the current wait, or the next one."""
+        with self._lock, contextlib.suppress(BlockingIOError):  # if the pipe is full
             if self._waking is not None:
                 os.write(self._waking, b"\0")
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
-        """Standby status update: `flushed` is what the slot may forget."""
+        """Send a standby status update; the slot may discard the log up to `flushed`."""
         try:
             self._send(status_message(written, flushed, reply=reply))
         except Exception as error:  # noqa: BLE001 - of libpq, or of the socket
@@ -102,7 +102,7 @@ def _literal(text: str) -> str:
 
 
 def open_stream(connection: PGconn, command: str) -> Stream:
-    """Start replication on an idle replication connection; takes the connection over."""
+    """Start replication on an idle replication connection; takes over the connection."""
     if not is_plain(connection):
         return LibpqStream(connection, command)
     return SocketStream(connection, command)
@@ -120,7 +120,7 @@ def _framed(kind: bytes, content: bytes) -> bytes:
 
 
 def connection_lost(what: str) -> HeadraceError:
-    """The error of a stream that ended."""
+    """The error of a stream whose connection was lost."""
     return HeadraceError(
         "postgresql.connection_lost",
         f"The replication connection was lost: {what}",
@@ -130,14 +130,14 @@ def connection_lost(what: str) -> HeadraceError:
 
 
 class SocketStream(Stream):
-    """Reads the socket of a libpq connection that has logged in and is idle."""
+    """A stream that reads the socket of an idle libpq connection after its login."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
         self._socket = socket.socket(fileno=os.dup(connection.socket))
         self._socket.setblocking(True)
         query = command.encode() + b"\0"
         try:
-            # libpq must not send it: the first bytes of the stream could land in its buffer.
+            # libpq must not send the command, or it could receive the first bytes of the stream.
             self._socket.sendall(_framed(b"Q", query))
         except OSError as error:
             raise connection_lost(str(error)) from None
@@ -163,7 +163,7 @@ class SocketStream(Stream):
 
     def _send(self, payload: bytes) -> None:
         try:
-            # 39 bytes fit the send buffer even when the server does not read.
+            # The 39 bytes fit into the send buffer even when the server does not read.
             self._socket.setblocking(True)
             self._socket.settimeout(5)
             self._socket.sendall(_framed(b"d", payload))
@@ -177,7 +177,8 @@ class SocketStream(Stream):
 
 
 class LibpqStream(Stream):
-    """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
+    """A stream that reads through libpq (TLS, GSS); adds the message header that a socket would
+    show."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
         result = connection.exec_(command.encode())
@@ -234,7 +235,7 @@ def _refused(text: str) -> HeadraceError:
 
 
 def server_error(frame: bytes) -> HeadraceError:
-    """The error that an ErrorResponse frame (with header) carries."""
+    """The error in an ErrorResponse frame (with header)."""
     parts = (part for part in frame[5:].split(b"\0") if part)
     fields = {part[:1]: part[1:].decode(errors="replace") for part in parts}
     state, text = fields.get(b"C", ""), fields.get(b"M", "unknown error")
@@ -244,7 +245,7 @@ def server_error(frame: bytes) -> HeadraceError:
         what = f"The replication slot is used by another connection: {text}"
         return slot_in_use(what, retriable=True)
     if (
-        state == "58P01"  # a segment of the log that is gone, in the server's own language
+        state == "58P01"  # a removed segment of the log, whatever the server's language
         or "requested WAL segment" in text
         or "can no longer get changes" in text
         or (state == "55000" and "invalidat" in text)

@@ -1,4 +1,5 @@
-"""The beginning: publication, slot and snapshot are made or found, and the first position."""
+"""The beginning of a stream: finds or creates publication, slot and snapshot, and the first
+position."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ from headrace.connectors.postgresql.starting.run import PostgresRun, undo_making
 
 
 class Beginning:
-    """Begins at the first start, and again (with the next epoch) when a snapshot or a position was
-    lost."""
+    """The beginning at the first start, and again (with the next epoch) after a snapshot or a
+    position was lost."""
 
     def __init__(self, run: PostgresRun, readiness: Readiness) -> None:
         self._run, self._readiness = run, readiness
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
-        """Makes or finds the slot. What it makes is undone if it fails."""
+        """Create or find the slot, and begin the snapshot. Undoes what it created if it fails."""
         rule = self._readiness.rule
         connection, tables = self._readiness.prepare()
         with connection, ExitStack() as undo:
@@ -58,7 +59,7 @@ class Beginning:
         epoch: int,
         undo: ExitStack,
     ) -> tuple[PostgresOffset, Keeper | None]:
-        """The position of the slot, and a keeper of its snapshot when it is new."""
+        """Return the position of the slot, and a keeper of its snapshot if the slot is new."""
         config = self._run.config
         with connect(config, replication=True) as replication:
             system = system_identifier(replication)

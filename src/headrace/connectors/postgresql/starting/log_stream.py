@@ -1,4 +1,4 @@
-"""Opens the log: the slot is waited for, and receiver, relations and signals are put together."""
+"""Opens the log: waits for the slot, and combines receiver, relations and signals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from headrace.streaming.streaming import Streaming
 
 @dataclass(frozen=True)
 class Log:
-    """What opens the log, again after each interruption."""
+    """The factory that opens the log, again after each interruption."""
 
     run: PostgresRun
     readiness: Readiness
@@ -40,7 +40,7 @@ class Log:
     xmin: SlotXmin
 
     def open(self, start: PostgresOffset, *, greets: bool) -> Streaming[PostgresPosition]:
-        """The log from `start` on, when nobody else uses the slot. Raises HeadraceError."""
+        """The log from `start` on, once nobody else uses the slot. Raises HeadraceError."""
         run, config, settings = self.run, self.run.config, self.run.settings
         decoder.load_kernel()
         self._await_slot(start)
@@ -76,13 +76,13 @@ class Log:
         )
 
     def _await_slot(self, start: PostgresOffset) -> None:
-        """Waits for the slot, and looks at it once more."""
+        """Wait for the slot, and check it once more."""
         with connect(self.run.config, limit=QUERY_LIMIT) as connection:
             slot = wait_until_free(connection, self.run.config)
         self.position.check_slot(slot, start)
 
     def _status_seconds(self) -> float:
-        """Time between two status messages: a quarter of what the server bears at most."""
+        """Seconds between two status messages: at most a quarter of wal_sender_timeout."""
         seconds = float(self.run.config.status_update_interval_ms / 1000)
         sender_timeout_ms = int(self.run.catalog.setting("wal_sender_timeout") or 60_000)
         return min(seconds, sender_timeout_ms / 4000) if sender_timeout_ms > 0 else seconds

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """Asks the server; only `publish` changes something."""
+    """The checks of the server at a start; only `publish` changes anything."""
 
     def __init__(self, run: PostgresRun) -> None:
         self._config, self._capture, self._catalog = run.config, run.capture, run.catalog
@@ -46,16 +46,16 @@ class Readiness:
         database = run.config.database_dbname
         self._tables = TableReadiness(CONNECTOR, database, run.config, run.capture)
         self.captured: tuple[str, ...] = ()
-        """Names of the captured tables, since `prepare`."""
+        """Names of the captured tables, set by `prepare`."""
         self._reading: CatalogReading | None = None
         self.publication = PublicationWatch(run.config, run.capture.takes)
 
     def prepare(
         self, stored: PostgresOffset | None = None
     ) -> tuple[psycopg.Connection, list[CatalogTable]]:
-        """A normal connection on a server that can serve us, and the captured tables. A start from
-        a `stored` offset warns of statements that fail, and where the stream goes on, which reads
-        no table, of tables that the role may not read."""
+        """Return a normal connection to a suitable server, and the captured tables. A start from a
+        `stored` offset only warns of statements that fail; if the stream continues, which reads no
+        table, it only warns of tables that the role may not read."""
         connection = connect(self._config, limit=QUERY_LIMIT)
         try:
             self._reading, tables = self._read()
@@ -91,14 +91,14 @@ class Readiness:
         return reading, [table for table in described if table is not None]
 
     def reading_now(self) -> CatalogReading:
-        """The catalogue's description of the captured tables: from `prepare`, or read again since
+        """The catalogue's description of the captured tables: from `prepare`, or read again after
         `forget`."""
         if self._reading is None:
             self._reading, _ = self._read()
         return self._reading
 
     def forget(self) -> None:
-        """What `prepare` found may be old by now."""
+        """Discard the description of `prepare`, which may be outdated."""
         self._reading = None
 
     def _check_privileges(
@@ -111,7 +111,7 @@ class Readiness:
             log.warning("%s", error)
 
     def goes_on(self, stored: PostgresOffset | None) -> bool:
-        """Whether a stream goes on from a stored offset, and no snapshot is taken."""
+        """Whether the stream continues from a stored offset, without a snapshot."""
         begins = stored is None or stored.is_initial or stored.snapshot is not None
         return not begins and self.rule.streams and not self.rule.at_every
 
@@ -123,9 +123,10 @@ class Readiness:
         *,
         begins: bool = True,
     ) -> None:
-        """The captured tables get their replica identities (replica.identity.autoset.values) and
-        their publication, and none of their changes get lost in silence: see
-        publication.check_published. `undo` of the first start drops the publication, if made."""
+        """Set the replica identities of the captured tables (replica.identity.autoset.values) and
+        prepare their publication, so that none of their changes is lost silently: see
+        publication.check_published. `undo` of the first start drops a publication that was
+        created."""
         config, name = self._config, self._config.publication_name
         set_identities(connection, config.replica_identity_autoset_values, tables)
         made = self._make_publication(connection, tables, begins=begins)
@@ -140,8 +141,8 @@ class Readiness:
     def _make_publication(
         self, connection: psycopg.Connection, tables: Sequence[CatalogTable], *, begins: bool
     ) -> bool:
-        """As ensure_publication. A stream that goes on does so with a publication that the role may
-        not change, and warns: a new table may be somebody else's."""
+        """Call ensure_publication. A stream that continues accepts a publication that the role may
+        not change, with a warning: a new table may belong to another role."""
         config = self._config
         try:
             return ensure_publication(connection, config, [table.path for table in tables])
@@ -153,8 +154,8 @@ class Readiness:
             return False
 
     def cluster(self, connection: psycopg.Connection) -> str:
-        """The cluster's system identifier; a replication connection is only asked when the log is
-        to be read."""
+        """The cluster's system identifier; opens a replication connection only if the log will be
+        read."""
         if not self.rule.streams:
             return cluster_identifier(connection)
         with connect(self._config, replication=True) as replication:
@@ -162,7 +163,7 @@ class Readiness:
 
 
 def check_system(stored: PostgresOffset, system: str) -> None:
-    """Refuses a checkpoint of another cluster."""
+    """Refuse a checkpoint of another cluster."""
     if stored.system and stored.system != system:
         raise HeadraceError(
             "postgresql.other_server",

@@ -32,14 +32,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PostgresRun(Run[PostgresConfig, PostgresSettings]):
-    """One run of the connector; see Run."""
+    """The common objects of one run of the connector; see Run."""
 
     capture: Capture
     catalog: Catalog
     watch: LockWatch
 
     def snapshot(self) -> PostgresSnapshot:
-        """A snapshot to begin or to go on with."""
+        """A snapshot that begins or is resumed."""
         source = PostgresSnapshotSource(
             self.config, self.capture, self.catalog, self.waiting, self.watch
         )
@@ -58,9 +58,9 @@ def undo_making(
     drop: Callable[[psycopg.Connection], object],
     connection: psycopg.Connection,
 ) -> None:
-    """Drop `what` a start made that failed then, on another connection where this one fails: it may
-    be why. What stays behind is a warning with the `sql` that drops it; `drop` gives False for what
-    is in use."""
+    """Drop the object `what` that a failed start created, on another connection if this one fails,
+    which may be the reason. If it remains, warn with the `sql` that drops it; `drop` returns False
+    if the object is in use."""
     try:
         try:
             dropped = drop(connection)

@@ -1,4 +1,4 @@
-"""Checks that a stored position still fits the server, and acts if it does not."""
+"""Checks that a stored position still fits the server, and handles a position that does not."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FORWARD = ("trust_slot", "trust_greater_lsn")
 
 
 class StoredPosition:
-    """Asked once per process (`is_known`), and again when the log turns out to be gone: then it is
-    the answer, see headrace.connectors.source.LostLog."""
+    """The check of a stored position, made once per process (`is_known`). If the log is gone, it is
+    also the LostLog that handles that (headrace.connectors.source.LostLog)."""
 
     def __init__(self, run: PostgresRun, readiness: Readiness) -> None:
         self._config, self._readiness = run.config, readiness
@@ -37,17 +37,17 @@ class StoredPosition:
         self.system = ""
 
     def believe(self, offset: PostgresOffset) -> None:
-        """The position was made, or found, in this process."""
+        """Accept a position that was created, or found, in this process."""
         self.is_known, self.system = True, offset.system
 
     def check(
         self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
     ) -> Lost | None:
-        """Server, slot and publication still fit. Returns why the log is gone, when snapshot.mode
-        or offset.mismatch.strategy has an answer to that.
+        """Check that server, slot and publication still fit. Returns why the log is gone, if
+        snapshot.mode or offset.mismatch.strategy handles that.
 
-        An unfinished `snapshot` is asked whether it can go on before its slot is asked for: the
-        next attempt may have dropped it already. Raises AttemptOver.
+        An unfinished `snapshot` is asked first whether it can be resumed: its next attempt may
+        already have dropped the slot. Raises AttemptOver.
         """
         if self.is_known:
             return None
@@ -70,7 +70,8 @@ class StoredPosition:
             return None
 
     def lost(self, connection: psycopg.Connection, stored: PostgresOffset) -> Lost | None:
-        """Why the log from `stored` on is gone, if it is. Raises it when nothing repairs that."""
+        """Return why the log from `stored` on is gone, None if it is not. Raises the error if
+        nothing repairs that."""
         error = lost_position(find_slot(connection, self._config.slot_name), stored, self._config)
         if error is None:
             return None
@@ -80,25 +81,26 @@ class StoredPosition:
         raise error
 
     def check_slot(self, slot: SlotState | None, start: PostgresOffset) -> None:
-        """The same, each time that the stream is opened."""
+        """Check the position as `lost` does, each time the stream is opened. Raises
+        HeadraceError."""
         error = lost_position(slot, start, self._config)
         if error is not None and not self._follows(error, start):
             raise error
 
     def _follows(self, error: HeadraceError, stored: PostgresOffset) -> bool:
-        """Whether the slot is believed when it is beyond the offset."""
+        """Whether the slot's position is trusted although it is beyond the offset."""
         moved = error.code == SLOT_MOVED and stored.snapshot is None
         return moved and self._config.mismatch_strategy() in _FORWARD
 
-    # -- what is done when the log is gone ------------------------------------------------------
+    # -- handling of a lost log -----------------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in LOST
 
     def follow(self, after: PostgresOffset) -> PostgresOffset:
-        """Continues at the slot's position; the gap appears as a new epoch. If the slot does not
-        exist any more, the place of `after` is kept, and the next check reports it."""
+        """Continue at the slot's position; the gap appears as a new epoch. If the slot no longer
+        exists, the position of `after` is kept, and the next check reports it."""
         slot = self._slot()
         confirmed = None if slot is None else slot.confirmed_flush_lsn
         place = after.position.lsn_commit if confirmed is None else confirmed
@@ -106,20 +108,20 @@ class StoredPosition:
         return replace(moved, epoch=after.epoch + 1, consistent=None)
 
     def make_room(self, lost: Lost) -> None:
-        """A slot that is there is used again, unless it is lost."""
+        """Drop a lost slot; any other existing slot is used again."""
         if lost.error.code == SLOT_LOST:
             self.drop()
 
     def keep(self, lost: Lost) -> None:
-        """Drops the slot: after the range that is left out it could be valid again, so that the gap
-        would not be noticed."""
+        """Drop the slot: after the skipped range it could be valid again, so that the gap would go
+        unnoticed."""
         if lost.error.code == SLOT_MOVED:
             self.drop()
             if self._slot() is not None:
                 raise lost.error
 
     def drop(self) -> None:
-        """Drops the slot, if the log is read: the next beginning creates it again."""
+        """Drop the slot, if the log is read: the next beginning creates it again."""
         if self._readiness.rule.streams:
             with connect(self._config) as connection:
                 drop_slot(connection, self._config.slot_name)

@@ -1,1 +1,1 @@
-"""PostgreSQL's types: the schema of a column, and how its text is read."""
+"""PostgreSQL's types: the schema of a column, and the decoding of its text."""

@@ -1,4 +1,5 @@
-"""One declaration per PostgreSQL type: its Connect schema, encoders and stand-in values."""
+"""Declarations of PostgreSQL's types, one for each: Connect schema, encoders and stand-in
+values."""
 
 from __future__ import annotations
 
@@ -24,18 +25,18 @@ from headrace.relational.types.declaration import (
 from headrace.relational.types.options import TypeOptions
 
 Maker = Callable[[int, PostgresTypeOptions], Declaration]
-"""Makes the declaration of a type with a modifier."""
+"""A function that makes the declaration of a type with a modifier."""
 
 _MOST_DIGITS = 6
 
 
 def _fixed(declaration: Declaration) -> Maker:
-    """The same declaration whatever the modifier and the options."""
+    """Return a maker of this declaration, whatever the modifier and the options."""
     return lambda _typmod, _options: declaration
 
 
 def _textual(name: str | None = None, array: Callable[[bytes], object] = no_placeholder) -> Maker:
-    """The server's text for every modifier; `name` is its semantic type, `array` the placeholder
+    """The server's text, for every modifier; `name` is its semantic type, `array` the placeholder
     of its arrays."""
     return _fixed(text_declaration(name, decoder=values.string, array=array))
 
@@ -52,7 +53,7 @@ def _timed(declare: Callable[[str, int], Declaration]) -> Maker:
 
 
 def _interval(typmod: int, options: PostgresTypeOptions) -> Declaration:
-    # The upper half of the modifier has the fields.
+    # The upper half of the modifier has the interval's fields.
     digits = _MOST_DIGITS if typmod < 0 else min(typmod & 0xFFFF, _MOST_DIGITS)
     return durations.duration(options, digits)
 
@@ -62,7 +63,7 @@ def _bytea(_typmod: int, options: PostgresTypeOptions) -> Declaration:
 
 
 def unknown(options: TypeOptions) -> Declaration:
-    """The bytes of the server's text of a type that Debezium does not know."""
+    """The bytes of the server's text, for a type that Debezium does not know."""
     return binary.raw(options.binary_handling_mode)
 
 
@@ -121,8 +122,8 @@ EXTENSIONS: Mapping[str, Maker] = {
 """Types of extensions by typname; an extension may live in any schema."""
 
 OMITTED_ARRAYS = frozenset({"money", "name", "interval", "varbit", "xml", "point", "refcursor"})
-"""Element types of pg_catalog whose arrays Debezium leaves out of its events, even where unknown
-types are included."""
+"""Element types of pg_catalog whose arrays Debezium leaves out of its events, even if unknown types
+are included."""
 
 
 def array_of(element: Declaration, separator: bytes = b",") -> Declaration:

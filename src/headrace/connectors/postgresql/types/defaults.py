@@ -1,7 +1,7 @@
 """Column defaults for schemas, from PostgreSQL's text of the default expression.
 
 Only literals are read. A function call gives its type's placeholder, as in Debezium; every other
-expression gives no default. Debezium takes the first quoted text of any expression instead
+expression gives no default. Debezium instead takes the first quoted text of any expression
 (`('a'::text || 'b'::text)` becomes `a`): a wrong default that would replace real nulls.
 """
 
@@ -48,7 +48,7 @@ _PLACEHOLDERS = {
     "timestamptz": "1970-01-01 00:00:00+00",
     "interval": "00:00:00",
 }
-"""Types with defaults, and the text of their value when a function makes it."""
+"""Types with defaults, and the text of their value for a function call."""
 
 _BOOLEANS = {"true": "t", "false": "f"}
 
@@ -60,10 +60,10 @@ def default_value(
     expression: str,
     options: PostgresTypeOptions,
 ) -> object | None:
-    """The Connect value of a default, or None when the schema shows none.
+    """Return the Connect value of a default, or None when the schema shows none.
 
-    `expression` is the output of `pg_get_expr`. Never raises: a default that cannot be read is
-    left out.
+    `expression` is the output of `pg_get_expr`. Never raises: a default that cannot be read is left
+    out.
     """
     expression = expression.strip()
     placeholder: str | None = None
@@ -79,7 +79,7 @@ def default_value(
         return None
     if facts.name == "bool":
         text = _BOOLEANS.get(text.lower(), text)
-    # In every mode a number with more digits than the column has no place.
+    # In every mode, a number with more digits than the column allows is no default.
     if facts.name == "numeric" and not numeric(typmod, DEFAULT_OPTIONS).reads(text):
         return None
     return declaration.default(text)

@@ -17,7 +17,7 @@ _MAP = Schema(Type.MAP, keys=Schema(Type.STRING), values=Schema(Type.STRING, opt
 
 
 def hstore(_typmod: int, options: PostgresTypeOptions) -> Declaration:
-    """As JSON text or as a map."""
+    """Return the declaration of hstore, as JSON text or as a map (hstore.handling.mode)."""
     if options.hstore_handling_mode == "map":
         return Declaration(_MAP, Encoding.PYTHON, hstore_map, {}, unavailable=_placeholder_map)
     return Declaration(_JSON, Encoding.PYTHON, hstore_json, "{}", unavailable=_placeholder_json)
@@ -31,7 +31,7 @@ def _placeholder_json(placeholder: bytes) -> str:
     return json_text(_placeholder_map(placeholder))
 
 
-# "key"=>"value" or "key"=>NULL; quotes and backslashes have a backslash before them.
+# "key"=>"value" or "key"=>NULL; quotes and backslashes are escaped by a backslash.
 _PAIR = re.compile(
     r'"([^"\\]*(?:\\.[^"\\]*)*)"=>(?:"([^"\\]*(?:\\.[^"\\]*)*)"|NULL)(?:, (?=")|$)', re.DOTALL
 )
@@ -39,7 +39,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def hstore_map(raw: bytes) -> dict[str, str | None]:
-    """The pairs, in the order of the Java map that Debezium has them in."""
+    """The pairs, in the order of the Java map in which Debezium has them."""
     text = values.string(raw)
     pairs: dict[str, str | None] = {}
     place = 0

@@ -29,7 +29,8 @@ def numeric(typmod: int, options: PostgresTypeOptions) -> Declaration:
 
 
 def money(_typmod: int, options: PostgresTypeOptions) -> Declaration:
-    """`money`, whose fraction digits are the server's locale's; the mode says what is shown."""
+    """`money`, with the fraction digits of the server's locale, as decimal.handling.mode renders
+    it."""
     return decimal_types.money(
         options.decimal_handling_mode,
         options.money_fraction_digits,

@@ -1,4 +1,4 @@
-"""The rendering of PostgreSQL's values, by the configuration."""
+"""Options of the rendering of PostgreSQL's values, from the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.relational.types.options import TypeOptions
 
 @dataclass(frozen=True)
 class PostgresTypeOptions(TypeOptions):
-    """The properties that decide how values are rendered, those of PostgreSQL's own types too."""
+    """The properties that determine how values are rendered, including PostgreSQL's own types."""
 
     include_unknown_datatypes: bool = False
     hstore_handling_mode: str = "json"

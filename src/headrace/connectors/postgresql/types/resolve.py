@@ -1,6 +1,6 @@
 """PostgreSQL's types as Debezium renders them: one declaration per type, for snapshot and stream.
 
-`PostgresType` turns what the catalogue says about a column into a `ColumnType`.
+`PostgresType` makes a `ColumnType` of the catalogue's description of a column.
 """
 
 from __future__ import annotations
@@ -58,18 +58,19 @@ class PostgresType:
         default: str | None = None,
         column: ColumnName = NO_COLUMN,
     ) -> ColumnType | None:
-        """How the column is rendered; None when its type is left out of the events.
+        """Return the rendering of the column; None when its type is left out of the events.
 
         `default` is `pg_get_expr` of the column's default, None for generated columns. Domains are
-        rendered as what they are made over. A type that Debezium does not know is left out, or,
-        with `include.unknown.datatypes`, given as the bytes of its text.
+        rendered as their base types. A type that Debezium does not know is left out, or, with
+        `include.unknown.datatypes`, rendered as the bytes of its text.
         """
         assert isinstance(options, PostgresTypeOptions)
         facts = self.facts
         made = _declaration(*facts.undomained(self.typmod), options)
         if made is None:
             return None
-        # Debezium knows the defaults of built-in types and enums by name; a domain has another.
+        # Debezium looks up defaults by the names of built-in types and enums; a domain has another
+        # name.
         value = (
             None
             if default is None or facts.kind == "d"
@@ -124,5 +125,5 @@ def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Decla
 
 
 def _is_vector(facts: TypeFacts) -> bool:
-    """int2vector and oidvector: arrays by the catalogue, but not by their text."""
+    """Whether a type is int2vector or oidvector: arrays in the catalogue, but not in their text."""
     return facts.schema == SYSTEM_SCHEMA and facts.name in ("int2vector", "oidvector")

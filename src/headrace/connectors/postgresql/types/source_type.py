@@ -1,6 +1,6 @@
-"""Length and scale of a column, as Debezium tells them in schema parameters.
+"""Length and scale of a column in Debezium's schema parameters.
 
-Lengths and scales are those of the PostgreSQL JDBC driver.
+They are those of the PostgreSQL JDBC driver.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def length_and_scale(facts: TypeFacts, typmod: int) -> tuple[int, int | None]:
         return (typmod - 4 >> 16) & 0xFFFF, (typmod - 4) & 0xFFFF
     if name in _TIMES:
         digits = 6 if typmod == NO_TYPMOD else typmod
-        # The driver takes a point and the digits; one digit counts as two.
+        # The driver counts a point and the digits; one digit counts as two.
         return _TIMES[name] + {0: 0, 1: 3}.get(digits, digits + 1), digits
     if name == "interval":
         return _LENGTHS[name], 6 if typmod == NO_TYPMOD else typmod & 0xFFFF

@@ -10,12 +10,12 @@ NO_TYPMOD = -1
 
 @dataclass(frozen=True)
 class TypeFacts:
-    """What pg_type (and pg_enum) say about a type.
+    """A type according to pg_type and pg_enum.
 
     `kind` is typtype (`b` base, `c` composite, `d` domain, `e` enum, `m` multirange, `p` pseudo,
-    `r` range); `element` is set for arrays only, `base` for domains only; `labels` are an enum's
-    in enumsortorder; `typmod` is a domain's typtypmod, else -1; `delimiter` separates the
-    elements of arrays of this type.
+    `r` range); `element` is set for arrays only, `base` for domains only; `labels` are an enum's in
+    enumsortorder; `typmod` is a domain's typtypmod, else -1; `delimiter` separates the elements of
+    arrays of this type.
     """
 
     oid: int
@@ -29,8 +29,8 @@ class TypeFacts:
     delimiter: str = ","
 
     def undomained(self, typmod: int = NO_TYPMOD) -> tuple[TypeFacts, int]:
-        """The type under a domain and its modifier, which the innermost of nested domains
-        declares; any other type and `typmod` as they are."""
+        """Return a domain's base type and its modifier, which the innermost of nested domains
+        declares; any other type and `typmod` unchanged."""
         facts = self
         while facts.kind == "d" and facts.base is not None:
             facts, typmod = facts.base, facts.typmod

@@ -1,8 +1,8 @@
-"""PostgreSQL's texts of characters, bytes and arrays, as the server sends them, to Connect values.
+"""Decoders of PostgreSQL's texts of characters, bytes and arrays to Connect values.
 
 The contract is that of `headrace.relational.types.texts`. Sessions use `DateStyle=ISO`,
-`TimeZone=UTC`, `bytea_output=hex` and `extra_float_digits` of 1 or more, so that the texts of
-other types are headrace's own.
+`TimeZone=UTC`, `bytea_output=hex` and `extra_float_digits` of 1 or more, so that headrace's common
+decoders read the texts of other types.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from headrace.relational.types.texts import Decoder, refuse
 
 
 def string(text: bytes) -> str:
-    """Any text; the client encoding is UTF-8."""
+    """Decode any text; the client encoding is UTF-8."""
     return texts.string(text, "Convert the database from SQL_ASCII to UTF8, or exclude the column.")
 
 
 def bytea(text: bytes) -> bytes:
-    r"""`\x…` in hexadecimal."""
+    r"""Decode the `\x…` form of bytea, in hexadecimal."""
     return texts.hexadecimal(
         text, "Set bytea_output=hex for the connector's role; the connector relies on it."
     )
@@ -28,7 +28,8 @@ def bytea(text: bytes) -> bytes:
 
 @lru_cache
 def _item(separator: bytes) -> re.Pattern[bytes]:
-    """One item of an array: quoted with backslash escapes, or bare up to a separator."""
+    """The pattern of an item of an array: quoted with backslash escapes, or bare up to a
+    separator."""
     bare = rb'[^"{}\\%s]' % re.escape(separator)
     return re.compile(
         rb'"([^"\\]*(?:\\.[^"\\]*)*)"|(?!\s)(%s+(?:\\.%s*)*)' % (bare, bare), re.DOTALL
@@ -42,8 +43,8 @@ _BOUNDS = re.compile(rb"(?:\[-?[0-9]{1,10}:-?[0-9]{1,10}\])+=")
 def array(
     text: bytes, *, element: Decoder, separator: bytes = b",", nulls: bool = True
 ) -> list[object] | None:
-    """A one-dimensional array; None for one of more dimensions, which the schema cannot hold,
-    when an element's type cannot hold its value, and for null elements without `nulls`.
+    """Decode a one-dimensional array; None for one of more dimensions, which the schema cannot
+    hold, for an element that its type cannot hold, and for null elements without `nulls`.
 
     Lower bounds other than 1 (`[0:1]={a,b}`) are not part of the value.
     """
