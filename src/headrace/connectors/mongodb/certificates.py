@@ -1,4 +1,4 @@
-"""Key stores and trust stores, as the files of PEM text that the driver reads."""
+"""Key stores and trust stores, converted to the PEM files that the driver reads."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headrace.errors import HeadraceError
 @contextmanager
 def certificate_options(config: MongoConfig) -> Iterator[dict[str, Any]]:
     """The driver's options for `mongodb.ssl.keystore` and `mongodb.ssl.truststore`. Files that are
-    made of PKCS #12 stores exist inside of the context only: the driver reads them when a client is
-    made. Their private keys are encrypted.
+    converted from PKCS #12 stores exist inside of the context only: the driver reads them when a
+    client is created. Their private keys are encrypted.
 
     Raises HeadraceError: `mongodb.store_unreadable`, `mongodb.store_package`.
     """

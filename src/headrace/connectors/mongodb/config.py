@@ -31,7 +31,7 @@ _LISTS = (
     "collection.include.list",
     "collection.exclude.list",
 )
-# To Debezium a collection's database is not its schema, and Default… names it.
+# In Debezium's Default… strategies, the database of a collection takes the schema's place.
 _WITH_DATABASE = {
     name.replace("Schema", "Default"): strategy
     for short, strategy in TOPIC_NAMING_CLASSES.items()
@@ -39,7 +39,7 @@ _WITH_DATABASE = {
     if short.startswith("Schema")
 }
 _NAME = re.compile(r"[\w-]+")
-# A name as it is, or as an expression writes it.
+# A literal database name, or one in a regular expression, before a literal or escaped dot.
 _DATABASE = re.compile(r"([\w-]+)(?:\.|\\\.|\[\.\])")
 _COLLECTION = re.compile(r"[^.]+\..+", re.DOTALL)
 _NAMES = (
@@ -138,8 +138,8 @@ class MongoConfig(
         return self.filters_match_mode is MatchMode.LITERAL
 
     def names_in(self, name: str) -> tuple[str, ...]:
-        r"""The entries of one of the four lists, e.g. of "database.include.list": names, which `\,`
-        does not end, or regular expressions."""
+        r"""The entries of one of the four lists, e.g. of "database.include.list": names, in which
+        `\,` is a literal comma, or regular expressions."""
         text = {
             "database.include.list": self.database_include_list,
             "database.exclude.list": self.database_exclude_list,
@@ -152,14 +152,14 @@ class MongoConfig(
         return tuple(split_regex_list(text))
 
     def target(self) -> tuple[str | None, str | None]:
-        """Database and collection that the change stream is opened on; None: all of them."""
+        """The database and collection that the change stream is opened on; None: all of them."""
         if self.capture_scope is CaptureScope.DEPLOYMENT or self.capture_target is None:
             return None, None
         database, _, collection = self.capture_target.partition(".")
         return database, collection if self.capture_scope is CaptureScope.COLLECTION else None
 
     def only_database(self) -> str | None:
-        """The database of all that is captured, where the include lists name one and no other."""
+        """The database of all captured collections, if the include lists name exactly one."""
         entries = self.names_in("database.include.list")
         names = {entry if _NAME.fullmatch(entry) else None for entry in entries}
         if not entries:
@@ -168,8 +168,8 @@ class MongoConfig(
         return names.pop() if len(names) == 1 else None
 
     def snapshot_filters(self) -> dict[str, str]:
-        """The filters of snapshot.collection.filter.overrides by `database.collection`, as JSON of
-        MongoDB's shell."""
+        """The filters of snapshot.collection.filter.overrides by `database.collection`, in the JSON
+        of MongoDB's shell."""
         given = {
             member.variables[0]: member.value
             for member in self.snapshot_collection_filter_overrides_options
@@ -313,7 +313,7 @@ class MongoConfig(
 
 
 def _is_name(target: str, scope: CaptureScope) -> bool:
-    """Whether a server may have a database, or a collection, of that name."""
+    """Whether a database, or a collection, may have this name."""
     database, _, collection = target.partition(".")
     if scope is CaptureScope.DATABASE:
         database, collection = target, "any"

@@ -1,4 +1,4 @@
-"""Clients of MongoDB, as a configuration says."""
+"""Clients of MongoDB, from a configuration."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from headrace.errors import HeadraceError
 _LOGIN = {"username", "password", "authSource"}
 _PROBE_MS = 2000
 _SOON_SECONDS = 3
-# A replica set that nobody initiated is not among them: a member that has just started says so.
+# NOT_INITIATED is not final: a member that has just started reports it.
 _FINAL = (NOT_A_REPLICA_SET, OTHER_REPLICA_SET, NO_REPLICA_SET)
 
 Client = MongoClient[dict[str, Any]]
 
 
 def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Client:
-    """A client that connects when it is first used. It belongs to this process: a forked one opens
-    its own. `member` is one host of the connection string: the client is of this server alone,
-    whatever it is, and does not log in. `own` are options of the driver.
+    """Return a client that connects at its first use. It belongs to this process: a forked process
+    opens another one. `member` is one host of the connection string: the client connects to this
+    server alone, whatever its role, and does not log in. `own` are options of the driver.
 
     Raises HeadraceError: `mongodb.connection_string`, `mongodb.store_unreadable`,
     `mongodb.store_package`.
@@ -86,24 +86,24 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
 
 
 def _changing_secrets(config: MongoConfig) -> tuple[Secret, ...]:
-    """The secrets of the login that may change."""
+    """The login's secrets that may change."""
     string, password = config.mongodb_connection_string, config.mongodb_password
     secrets = [string.text] if string.has_user or password is None else [password]
     return tuple(secret for secret in secrets if secret.may_change)
 
 
 class _Client(MongoClient[dict[str, Any]]):
-    """One that is forgotten once it is closed."""
+    """A client that is removed from `_OPENED` when it is closed."""
 
     def close(self) -> None:
-        """Close it."""
-        others = [(each, each.client()) for each in _OPENED]  # clients of one server are equal
+        """Close the client."""
+        others = [(each, each.client()) for each in _OPENED]  # clients of one server compare equal
         _OPENED[:] = [each for each, client in others if not (client is None or client is self)]
         super().close()
 
 
 class _Opened(NamedTuple):
-    """A client, which logs in with the same secrets as long as it lives, and they."""
+    """A client, the secrets of its login, and the texts with which it logs in."""
 
     client: weakref.ref[_Client]
     secrets: tuple[Secret, ...]
@@ -111,12 +111,12 @@ class _Opened(NamedTuple):
 
 
 _OPENED: list[_Opened] = []
-"""Clients of this process whose secrets may change."""
+"""The open clients of this process whose secrets may change."""
 
 
 def is_outdated(config: MongoConfig) -> bool:
-    """Whether an open client of this process has a login that has changed since: another client
-    may be let in. Raises HeadraceError as `Secret.reveal`."""
+    """Whether the login of an open client of this process has changed, so that a new client may
+    succeed. Raises HeadraceError as `Secret.reveal`."""
     secrets = _changing_secrets(config)
     alive = [each for each in _OPENED if each.secrets == secrets and each.client() is not None]
     return any(have_changed(secrets, each.used) for each in alive)
@@ -131,8 +131,8 @@ def uses_tls(config: MongoConfig) -> bool:
 
 
 def client_options(config: MongoConfig) -> dict[str, Any]:
-    """What the configuration says beside its connection string, by the driver's names; what the
-    string says, too, is left out."""
+    """The driver's options from properties other than the connection string; options that the
+    string sets are left out."""
     string = config.mongodb_connection_string
     options: dict[str, Any] = {
         "connectTimeoutMS": config.mongodb_connect_timeout_ms,
@@ -152,7 +152,7 @@ def client_options(config: MongoConfig) -> dict[str, Any]:
     if uses_tls(config):
         options["tls"] = True
         if "tlsinsecure" not in string.options:
-            # The string may have it in the spelling of Java's driver.
+            # The string may use the spelling of the Java driver.
             said = string.options.get("tlsallowinvalidhostnames", "").lower() == "true"
             allowed = said or config.mongodb_ssl_invalid_hostname_allowed
             options["tlsAllowInvalidHostnames"] = allowed
@@ -168,9 +168,9 @@ def _check_options(string: ConnectionString) -> None:
 
 
 def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
-    """The `hello` of a server, the first command that it receives. The driver looks for a suitable
-    server for as long as mongodb.server.selection.timeout.ms says; if no host will ever be
-    suitable, the error is raised after some seconds. Raises HeadraceError."""
+    """Return the `hello` of a server, the first command of a client. The driver looks for a
+    suitable server for mongodb.server.selection.timeout.ms; if no host can ever be suitable, the
+    error is raised after some seconds. Raises HeadraceError."""
     string = config.mongodb_connection_string
     if client.options.server_selection_timeout > _SOON_SECONDS:
         try:
@@ -189,9 +189,9 @@ def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
 
 
 def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
-    """As `errors.translate`, but a login that has changed since is tried again. The driver leaves
-    out servers that do not belong to the replica set of the connection string, and says that there
-    is no server: then each host is asked for its state."""
+    """Translate an error as `errors.translate` does, but make it retriable if the login has
+    changed. The driver ignores servers outside of the connection string's replica set, and reports
+    that no server was found: then each host is asked for its state."""
     if isinstance(error, ServerSelectionTimeoutError):
         answers = _ask_hosts(config)
         if answers:
@@ -204,14 +204,14 @@ def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> Headr
 
 
 class _HostAnswer(NamedTuple):
-    """What keeps a host from being used, and more of it."""
+    """The reason why a host cannot be used, and details."""
 
     answer: Answer
     text: str
 
 
 def _explained(answers: Sequence[_HostAnswer], config: MongoConfig, doing: str) -> HeadraceError:
-    """Why no host can be used. One that is of the right replica set knows best."""
+    """The error if no host can be used; a member of the right replica set has the best reason."""
     best = next((one for one in answers if one.answer.retriable), answers[0])
     return answered(best.answer, config, best.text, doing)
 
@@ -228,7 +228,7 @@ def _ask_hosts(config: MongoConfig) -> list[_HostAnswer]:
 
 
 def _ask(host: str, config: MongoConfig) -> _HostAnswer | None:
-    """What is wrong with a server for the replica set; None: it does not answer."""
+    """Why the replica set's client cannot use this server; None if it does not answer."""
     string = config.mongodb_connection_string
     try:
         with connect(config, member=host) as client:

@@ -1,7 +1,7 @@
 """MongoDB's connection strings: `mongodb://user:password@host:port,…/database?option=value&…`.
 
-They are parsed without the driver, because configurations are read also where it is not installed.
-The driver reads the text again, and refuses an option's value that is wrong.
+They are parsed without the driver, because configurations are also read where it is not installed.
+The driver parses the text again, and refuses invalid values of options.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _SPELLINGS = {"ssl": "tls", "sslinvalidhostnameallowed": "tlsallowinvalidhostnam
 
 @dataclass(frozen=True)
 class ConnectionString:
-    """`text` holds the password and is never shown; `hosts` may be. `options` has lower-case
-    names, and the driver's newer one of two spellings. `user` and `database`, of which the
-    latter knows the user where no option says otherwise, are empty where the string has none."""
+    """A parsed connection string. `text` contains the password and is never shown; `hosts` may be.
+    `options` has lower-case names, and of two spellings the driver's newer one. `user` and
+    `database` are empty if the string has none; `database` is the default authentication
+    database."""
 
     text: Secret
     scheme: str
@@ -37,22 +38,22 @@ class ConnectionString:
 
     @property
     def is_srv(self) -> bool:
-        """Whether the hosts, and options beside them, come from DNS."""
+        """Whether the hosts, and further options, come from DNS."""
         return self.scheme == "mongodb+srv://"
 
     @property
     def replica_set(self) -> str | None:
-        """The name of the replica set, if the string has it."""
+        """The name of the replica set, None if the string has none."""
         return self.options.get("replicaset") or None
 
     @property
     def place(self) -> str:
-        """The hosts, as messages call them."""
+        """The hosts, for messages."""
         return ",".join(self.hosts)
 
     def from_source(self, source: SecretSource) -> ConnectionString:
-        """The string whose text is the source's at each use, and has the password. Its hosts and
-        options stay."""
+        """Return the string with its text, and so its password, read from the source at each use.
+        Hosts and options are kept."""
         return replace(self, text=self.text.from_source(source), password=None)
 
     def __repr__(self) -> str:
@@ -60,17 +61,17 @@ class ConnectionString:
 
 
 def parse_connection_string(text: str) -> ConnectionString:
-    """Raises ValueError, whose text says what is wrong and holds nothing of `text` that may be
-    secret."""
+    """Parse a connection string. Raises ValueError, whose text names the fault and contains no part
+    of `text` that may be secret."""
     scheme = next((scheme for scheme in _SCHEMES if text.startswith(scheme)), None)
     if scheme is None:
         raise ValueError("it must begin with mongodb:// or mongodb+srv://")
     rest, _, query = text.removeprefix(scheme).partition("?")
     authority, slash, database = rest.partition("/")
-    # An @ after the hosts ends a login whose / or ? is not escaped: its beginning is not a host.
+    # An @ after the hosts means that a / or ? of the login is not escaped: it starts no host.
     if "@" in database or (not slash and "@" in query):
         raise ValueError(_NOT_ESCAPED)
-    # A socket's path is written with %2F, so a slash in `authority` cannot be one.
+    # A socket's path is written with %2F, so a slash in `authority` cannot be part of one.
     user, at, hosts = authority.rpartition("@")
     if "@" in user or user.count(":") > 1:
         raise ValueError(_NOT_ESCAPED)
@@ -94,9 +95,9 @@ def parse_connection_string(text: str) -> ConnectionString:
 
 
 def string_of_hosts(hosts: str) -> str:
-    """The connection string of `mongodb.hosts`, which Debezium read up to 2.1: `rs0/h1:p1,h2:p2` of
-    a replica set, `h1:p1` of a server, and shards or members after semicolons, of which a mongos
-    is asked for."""
+    """Return the connection string for `mongodb.hosts`, which Debezium read up to 2.1:
+    `rs0/h1:p1,h2:p2` for a replica set, `h1:p1` for a server, and shards or members after
+    semicolons, which are replaced by a placeholder for a mongos."""
     replica_set, slash, members = hosts.strip().rpartition("/")
     if ";" in hosts:
         return "mongodb://MONGOS:PORT/"

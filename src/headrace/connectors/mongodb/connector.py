@@ -1,4 +1,4 @@
-"""The MongoDB connector: the database under the engine."""
+"""The MongoDB connector: its Source under the engine."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class MongoDatabase(Source[MongoPosition]):
         )
 
     def _captured(self) -> list[str]:
-        """Names of the collections of which events came."""
+        """Names of the collections that have had events."""
         versions = self._collections
         return [] if versions is None else versions.captured()
 
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: MongoOffset | None) -> None:
-        """The questions of `headrace check`, and whether the stored position fits."""
+        """Run the checks of `headrace check`, and check whether the stored position fits."""
         require(self._run.config, None if stored is None else stored.to_json())
         if stored is None or stored.is_initial:
             self._position.first(1)
@@ -83,7 +83,7 @@ class MongoDatabase(Source[MongoPosition]):
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[MongoOffset, OpenSnapshot[MongoPosition] | None]:
-        """The stream begins now, or at capture.start.op.time."""
+        """Begin the stream now, or at capture.start.op.time."""
         start = self._position.first(epoch)
         self._position.is_known = True
         if not self._rule.reads(epoch):
@@ -164,7 +164,7 @@ class MongoDatabase(Source[MongoPosition]):
         return IncrementalSnapshots(config, source, stream, self.metrics.incremental)
 
     def log_end(self) -> int:
-        """See Source: after the last operation that the primary knows of."""
+        """See Source: the position after the last operation that the primary reports."""
         with self._run.client() as client:
             return self._run.log_end(client)
 
@@ -180,7 +180,7 @@ class MongoDatabase(Source[MongoPosition]):
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
-    """SourceEventPosition of the last row."""
+    """The SourceEventPosition metric of the last row."""
     return {"ord": None if row is None else int(row["place"])}
 
 

@@ -1,4 +1,4 @@
-"""The demo's database: a small shop whose orders hold their items."""
+"""The demo's database: a small shop whose orders contain their items."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ShopDemo:
 
     @contextmanager
     def open(self, uri: str | None) -> Iterator[ShopDatabase]:
-        """Makes the shop's database on the server of a connection string, else on an embedded one.
-        Raises HeadraceError without a server, or where it has such a database."""
+        """Create the shop's database on the server of a connection string, else on an embedded one.
+        Raises HeadraceError if there is no server, or if it has such a database."""
         with ExitStack() as stack:
             if uri is None:
                 uri = stack.enter_context(MongoServer()).uri
@@ -77,7 +77,7 @@ def _check_uri(uri: str) -> None:
 
 @contextmanager
 def _as_given() -> Iterator[None]:
-    """Errors call the connection string as the demo's user gave it."""
+    """Name the connection string in errors as the demo's user gave it."""
     try:
         yield
     except HeadraceError as error:
@@ -91,9 +91,9 @@ def _as_given() -> Iterator[None]:
 
 
 def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[str, str]:
-    """As `_make`; what it makes is dropped when `stack` ends. Collections are dropped, because
-    readWrite does not include the right to drop a database; a database without collections does not
-    exist."""
+    """Create the collections as `_make` does, and drop them when `stack` ends. Collections are
+    dropped, because readWrite does not include the right to drop a database; a database without
+    collections does not exist."""
     try:
         _refuse_existing(client, config)
         with ExitStack() as made:
@@ -123,8 +123,8 @@ def _refuse_existing(client: Client, config: MongoConfig) -> None:
 
 
 def _make(client: Client, config: MongoConfig, made: ExitStack) -> dict[str, str]:
-    """The collections, which `made` drops, and their first documents; the properties that go with
-    them."""
+    """Create the collections, which `made` drops, and their first documents; return the properties
+    that fit them."""
     keeps_images = read_server(client, config).version >= IMAGES
     shop = client[DATABASE]
     options = {"changeStreamPreAndPostImages": {"enabled": True}} if keeps_images else {}
@@ -167,20 +167,20 @@ class ShopDatabase:
         return {(document["_id"],): document for document in self._shop[table].find()}
 
     def key(self, key: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The `_id` that is written in an event's key."""
+        """The `_id` in an event's key."""
         return (json_util.loads(key["id"]),)
 
     def row(self, after: object) -> Document:
-        """The document that is written in an event's `after`."""
+        """The document in an event's `after`."""
         return cast("Document", json_util.loads(str(after)))
 
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether an event's value is the one that `rows` gave."""
+        """Whether an event's value equals a value of `rows`."""
         return event == stored
 
 
 class _Visits:
-    """What customers do: they order, change their minds and move."""
+    """Actions of customers: they order, change their minds and move."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -192,7 +192,7 @@ class _Visits:
         )  # fmt: skip
 
     def _place_order(self) -> None:
-        """One transaction over two collections."""
+        """Place an order, in a transaction over two collections."""
         numbers = self._chance.sample(range(1, len(GOODS) + 1), self._chance.randint(1, 3))
         items = [(number, self._chance.randint(1, 4)) for number in numbers]
         customer = self._customer()
@@ -229,7 +229,7 @@ class _Visits:
         self._shop.orders.find_one_and_delete({"status": "new"}, sort=[("_id", -1)])
 
     def _move(self) -> None:
-        """The document of a customer is replaced by one with an address."""
+        """Replace the document of a customer by a document with an address."""
         customer = self._shop.customers.find_one({"_id": self._customer()})
         assert customer is not None
         address = {"street": "Mill Lane", "number": self._chance.randint(1, 99)}

@@ -22,7 +22,8 @@ from headrace.errors import HeadraceError
 
 
 class Answer(NamedTuple):
-    """`what` follows "MongoDB at HOSTS"; the server's own words are put after it."""
+    """The wording of an error. `what` follows "MongoDB at HOSTS" and precedes the server's
+    message."""
 
     code: str
     what: str
@@ -172,7 +173,7 @@ _BY_CODE = {
     **dict.fromkeys((43, 136, 175, 234, 237, 11601), _CURSOR),
     **dict.fromkeys((6, 7, 63, 89, 91, 150, 9001, 11600, 13388), _CONNECTION),
 }
-# One code stands for several faults. The first that is found in the text decides.
+# One code stands for several errors. The first text that the message contains decides.
 _BY_TEXT = (
     (
         "whose _id field",
@@ -187,7 +188,7 @@ _BY_TEXT = (
     ("KeyString format error", _BAD_TOKEN),
     ("bad auth", _LOGIN),  # Atlas
     ("Error validating $match value for change streams", _ATLAS_FILTER),
-    # As Amazon DocumentDB says it.
+    # Amazon DocumentDB's message.
     ("$changeStream.startAfter' is an unknown field", UNSUPPORTED),
     ("Feature not supported: ", UNSUPPORTED),
     ("Aggregation stage not supported: ", UNSUPPORTED),
@@ -205,14 +206,14 @@ _LONGEST = 300
 
 
 def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
-    """An error of the driver in our words; it never holds a password. `doing` says what was
-    tried, "Reading the change stream" for example."""
+    """Return the HeadraceError of a driver's error; it never holds a password. `doing` is the
+    attempt, "Reading the change stream" for example."""
     raw = _without_surroundings(_message(error))
     text = answer_text(_message(error), config)
     if isinstance(error, ConfigurationError) and "wire version" in raw:
         return answered(_TOO_OLD, config, text, doing)
     if isinstance(error, ConfigurationError) and "Sessions are not supported" in raw:
-        # So the driver says it while it knows no member that holds data.
+        # The driver's message while it knows no data-bearing member.
         return answered(ELECTION, config, text, doing)
     if isinstance(error, ConfigurationError):
         kind = "cannot be read" if isinstance(error, InvalidURI) else "is refused by the driver"
@@ -236,7 +237,7 @@ def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> Head
 
 
 def answered(answer: Answer, config: MongoConfig, text: str, doing: str = "") -> HeadraceError:
-    """One of the answers above, with the server's own words."""
+    """Return the error of an Answer, with the server's message."""
     what = f"{place(config)} {answer.what}: {text}" if text else f"{place(config)} {answer.what}"
     return HeadraceError(
         f"mongodb.{answer.code}",
@@ -247,12 +248,12 @@ def answered(answer: Answer, config: MongoConfig, text: str, doing: str = "") ->
 
 
 def place(config: MongoConfig) -> str:
-    """The servers, as messages call them."""
+    """The servers, for messages."""
     return f"MongoDB at {config.mongodb_connection_string.place}"
 
 
 def grant(config: MongoConfig) -> str:
-    """The commands of mongosh that let the user read what is captured."""
+    """The commands of mongosh that permit the user to read what is captured."""
     database, _ = config.target()
     if config.capture_scope is not CaptureScope.DEPLOYMENT:
         return f"{grant_roles(config, role_on(database or ''))}{in_shell(config)}."
@@ -265,7 +266,7 @@ def grant(config: MongoConfig) -> str:
 
 
 def role_on(database: str, role: str = "read") -> str:
-    """A built-in role on one database, as mongosh writes it."""
+    """A built-in role on one database, in mongosh's syntax."""
     return f"{{role: {json.dumps(role)}, db: {json.dumps(database)}}}"
 
 
@@ -276,13 +277,13 @@ def is_atlas(config: MongoConfig) -> bool:
 
 
 def in_shell(config: MongoConfig) -> str:
-    """What follows the command of `grant_roles`, which Atlas has in no shell."""
+    """The suffix of the command of `grant_roles`: " in mongosh", empty for Atlas."""
     return "" if is_atlas(config) else " in mongosh"
 
 
 def grant_roles(config: MongoConfig, *roles: str) -> str:
-    """The command of mongosh that gives roles, written as mongosh does, to the user of the
-    configuration; of Atlas, whose users no command of mongosh changes, that of its CLI."""
+    """The mongosh command that grants roles, given in mongosh's syntax, to the configured user; for
+    Atlas, whose users mongosh cannot change, the command of its CLI."""
     string = config.mongodb_connection_string
     user, database = config.mongodb_user, config.mongodb_authsource
     if string.has_user:
@@ -303,7 +304,7 @@ def grant_roles(config: MongoConfig, *roles: str) -> str:
 
 
 def answer_text(text: str, config: MongoConfig) -> str:
-    """What the server or the driver said as it may be shown, and no longer than a line or two."""
+    """The message of the server or driver without hidden values, shortened to a line or two."""
     text = _without_surroundings(config.hidden.in_error(text))
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
@@ -338,10 +339,10 @@ def _message(error: PyMongoError) -> str:
 
 
 def _without_surroundings(text: str) -> str:
-    # After it comes the driver's own picture of the cluster.
+    # Cut the driver's description of the cluster, which follows.
     text = text.partition(", Timeout: ")[0].partition(" (configured timeouts")[0]
     text = " ".join(text.removeprefix("Executor error during getMore :: caused by :: ").split())
-    # The command's name tells enough.
+    # Keep only the name of the command.
     text = re.sub(r"(to execute command) \{ (\w+): .*", r"\1 \2", text)
-    # What follows is the session's and the cluster's, in every command.
+    # Cut the fields of the session and the cluster at the end of every command.
     return re.sub(r", (?:cursor: \{\}|lsid: ).*\}", " … }", text)

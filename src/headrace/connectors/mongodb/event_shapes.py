@@ -15,8 +15,8 @@ from headrace.connectors.waiting import Waiting
 
 
 def event_shapes(config: MongoConfig) -> Sequence[Shape]:
-    """See ConnectorDefinition: of the collections that the server has now. Their fields are the
-    same whatever the documents, which are texts of Extended JSON."""
+    """See ConnectorDefinition: the shapes for the collections that the server has now. Their fields
+    do not depend on the documents, which are texts of Extended JSON."""
     run = Run.of(config, Plan(1, "key"), Waiting(lambda: False), inline=False)
     try:
         with run.client() as client:

@@ -1,10 +1,10 @@
-"""MongoDB's change events: facts of collections, the source block, the envelope, and what the cells
-of images hold.
+"""MongoDB's change events: facts of collections, the source block, the envelope, and the contents
+of images' cells.
 
 A cell is a BSON value: its type byte and its bytes. Images of documents have two columns, ID and
-DOCUMENT; the image of what an update changed (`Image.EXTRA`) has UPDATED_FIELDS, REMOVED_FIELDS and
-TRUNCATED_ARRAYS, that of a transaction (`Image.TRANSACTION`) SESSION. What the server left out is
-null.
+DOCUMENT; the image of an update's changes (`Image.EXTRA`) has UPDATED_FIELDS, REMOVED_FIELDS and
+TRUNCATED_ARRAYS, that of a transaction (`Image.TRANSACTION`) SESSION. Members that the server left
+out are null.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from headrace.streaming.facts import EventSettings
 
 CONNECTOR = "mongodb"
 SCHEMA_PARTS = ("Key", "Envelope")
-"""The last parts of the schema names that a collection's events have: documents have no schema."""
+"""The last parts of the names of event schemas; documents have no schema."""
 
 ID, DOCUMENT = range(2)
 """Columns of the images before and after a change."""
 UPDATED_FIELDS, REMOVED_FIELDS, TRUNCATED_ARRAYS = range(3)
-"""Columns of the image that an update has of its own."""
+"""Columns of the image of an update's changes."""
 SESSION = 0
-"""Column of a transaction's image: the session's id, a document."""
+"""The column of a transaction's image: the session's id, a document."""
 NO_INCREMENT = -1
-"""`source.ord`, which is a row's `place`, of rows that were read rather than changed."""
+"""`source.ord`, a row's `place`, for rows that were read by a snapshot."""
 
 _STRING, _INT32, _INT64 = Schema(Type.STRING), Schema(Type.INT32), Schema(Type.INT64)
 _OPTIONAL_STRING = Schema(Type.STRING, optional=True)
@@ -73,13 +73,13 @@ UPDATE_DESCRIPTION = Schema(
     ),
 )
 ENVELOPE = EnvelopeForm(("op", "ts_ms", "transaction"), version=None, optional_op=True)
-"""The same in every version of the event format."""
+"""The envelope's form, common to all versions of the event format."""
 
 
 @lru_cache
 def mongodb_source(event_format: EventFormat) -> Schema:
-    """The schema of the source block. That of 2.5 has the replica set's name, and the members that
-    its manual shows and no connector fills any more (`h`, `tord`, `stxnid`)."""
+    """The schema of the source block. In format 2.5 it also has the replica set's name, and the
+    members that its manual lists and no connector fills any more (`h`, `tord`, `stxnid`)."""
     is_old = not event_format.precise_times
     of_the_manual = (
         Field("h", _OPTIONAL_INT64),
@@ -103,8 +103,8 @@ def mongodb_source(event_format: EventFormat) -> Schema:
 
 @dataclass(frozen=True)
 class MongoSource:
-    """See headrace.streaming.facts.SourceBlock. `replica_set` is the name that events of format 2.5
-    show. `documents`, `updated_fields` and `keys` are the dialects of Extended JSON."""
+    """See headrace.streaming.facts.SourceBlock. `replica_set` is the name in events of format 2.5.
+    `documents`, `updated_fields` and `keys` are the dialects of Extended JSON."""
 
     replica_set: str = ""
     documents: Encoding = Encoding.EXTENDED_JSON_LEGACY
@@ -118,12 +118,12 @@ class MongoSource:
         return Concat(_STRING, (Part(_session(_OPTIONAL_STRING)), number))
 
     def key(self) -> Cell:
-        """The text of `_id`, of the image before a change that has no image after it."""
+        """The text of `_id`, from the image before a change that has no image after it."""
         return bson_cell(_STRING, Image.KEY, ID, self.keys)
 
 
 def bson_cell(schema: Schema, image: Image, column: int, encoding: Encoding) -> Cell:
-    """A column that holds BSON values."""
+    """A column of BSON values."""
     return Cell(schema, image, column, encoding, 0, decoder(encoding))
 
 
@@ -133,10 +133,10 @@ def _session(schema: Schema) -> Cell:
 
 @dataclass(frozen=True)
 class CollectionFacts:
-    """See headrace.streaming.facts.Facts: a collection as filters capture it. `is_incremental`: its
-    documents were read by chunks, and are at no place of the log. `replica_set` is the name that
-    the transaction metadata of format 2.5 has in collections' names. `own_id` tells it from one
-    that had its name before (empty: nobody asked)."""
+    """See headrace.streaming.facts.Facts: a collection with the name that filters match.
+    `is_incremental`: its documents were read in chunks, and have no place in the log. `replica_set`
+    is the prefix of collections' names in the transaction metadata of format 2.5. `own_id` is the
+    UUID, which distinguishes it from an earlier collection of its name (empty: not determined)."""
 
     topic: str
     database: str
@@ -157,7 +157,7 @@ class CollectionFacts:
 
     @property
     def collection(self) -> str:
-        """What transaction metadata calls the collection."""
+        """The collection's name in transaction metadata."""
         return f"{self.replica_set}.{self.name}" if self.replica_set else self.name
 
     @property

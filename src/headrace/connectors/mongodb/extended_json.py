@@ -1,7 +1,8 @@
-"""Documents that people write, as JSON of MongoDB's shell or as Extended JSON, made BSON.
+"""Documents that people write, in the JSON of MongoDB's shell or as Extended JSON, converted to
+BSON.
 
-Anybody may have written them, and the driver has an exception of its own for each kind of nonsense:
-here all of them become ValueError.
+The input is arbitrary, and the driver raises a different exception for each kind of invalid value:
+all of them become ValueError here.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _CODEC: CodecOptions[Any] = CodecOptions(
     uuid_representation=UuidRepresentation.STANDARD,
     datetime_conversion=DatetimeConversion.DATETIME_MS,
 )
-# A date of BSON may be of any year, one of Python may not.
+# BSON has dates of any year, Python has not.
 _RELAXED = JSONOptions(
     json_mode=JSONMode.RELAXED, datetime_conversion=DatetimeConversion.DATETIME_MS
 )
 
 
 def read_extended_json(text: str, options: JSONOptions = _RELAXED) -> Any:
-    """The value that Extended JSON holds, by the driver's types; a value of each of them can be
-    sent. Raises ValueError with a sentence."""
+    """The value of Extended JSON, in the driver's types; all values can be encoded as BSON. Raises
+    ValueError with a sentence."""
     try:
         value = json_util.loads(text, json_options=options)
         bson.encode({"": value}, codec_options=_CODEC)
@@ -38,7 +39,7 @@ def read_extended_json(text: str, options: JSONOptions = _RELAXED) -> Any:
 
 
 def read_shell_json(text: str) -> Any:
-    """As `read_extended_json`, of JSON that MongoDB's shell takes."""
+    """Read the JSON of MongoDB's shell, as `read_extended_json` does Extended JSON."""
     try:
         extended = to_extended_json(text)
     except ValueError as error:
@@ -47,8 +48,7 @@ def read_shell_json(text: str) -> Any:
 
 
 def read_document(text: str) -> bytes:
-    """The BSON of a document that is written as JSON of MongoDB's shell. Raises ValueError with a
-    sentence."""
+    """The BSON of a document in the JSON of MongoDB's shell. Raises ValueError with a sentence."""
     value = read_shell_json(text)
     if not isinstance(value, dict):
         raise ValueError("it is not a JSON object")
@@ -56,6 +56,6 @@ def read_document(text: str) -> bytes:
 
 
 def _reason(error: Exception) -> str:
-    """Exceptions of the decimal module have signals for a text."""
+    """The text of an exception; the decimal module's exceptions have only their signals as text."""
     text = str(error)
     return type(error).__name__ if not text or text.startswith("[<class") else text

@@ -32,8 +32,8 @@ _TIMESTAMP = 0x82
 
 @dataclass(frozen=True)
 class Unread:
-    """Where the resume token of a position lies in the spool, and the image with its session (0:
-    none): virtual addresses."""
+    """Virtual addresses of a position's resume token in the spool, and of the image with its
+    session (0: no session)."""
 
     token: int
     token_size: int
@@ -43,13 +43,13 @@ class Unread:
 @dataclass(frozen=True)
 class MongoPosition:
     """See headrace.offsets.position.Position. A place is a clusterTime (`time`: seconds << 32 |
-    increment) and the `number` of events that were received at it; each event ends a transaction,
-    as far as ranges are concerned, so a position is never inside of one.
+    increment) and the `number` of events that were received at it; for ranges, each event ends a
+    transaction, so a position is never inside of one.
 
-    `token`, a document of BSON, is where the stream goes on, behind `token_number` events of its
-    time: that is here, unless transactions are counted and one is open; then it is before it, and
-    what was delivered is left out. None: it is `unread`. `session` (Extended JSON) and
-    `transaction` are those of the last event.
+    `token`, a document of BSON, is the position at which the stream resumes, after `token_number`
+    events of its time: this position, unless transactions are counted and one is open; then it is
+    before that transaction, and delivered events are skipped. None: it is `unread`. `session`
+    (Extended JSON) and `transaction_number` are those of the last event.
     """
 
     time: int = 0
@@ -91,7 +91,7 @@ class MongoPosition:
         )
 
     def inside(self, row: np.void) -> None:  # noqa: ARG002
-        """See Position: the rows of one event are never parted."""
+        """See Position: the rows of one event are never separated."""
         return
 
     def is_at(self, other: MongoPosition) -> bool:
@@ -117,18 +117,18 @@ class MongoPosition:
 
     @classmethod
     def at(cls, place: int) -> MongoPosition:
-        """See Position; without token."""
+        """See Position; without a token."""
         return cls(place >> 64, place & _HALF, token_number=place & _HALF)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MongoPosition:
-        """Takes its members out of an offset. Raises HeadraceError("mongodb.broken_token"), and
-        ValueError."""
+        """Read the position from the members of an offset. Raises
+        HeadraceError("mongodb.broken_token"), and ValueError."""
         text = data.get("resume_token")
         token = None if text is None else read_token(checked_text(text, "resume_token"))
         seconds = number(data, "sec", 0, least=-LARGEST_COUNT, most=_INCREMENT)
         increment = number(data, "ord", 0, least=-1, most=_INCREMENT)
-        # Debezium does not know the time of a token after which no event came yet.
+        # Debezium stores no time for a token after which no event has arrived.
         if seconds < 0:
             time = 0 if token is None else token_time(token)
         else:
@@ -151,12 +151,12 @@ MongoOffset = Offset[MongoPosition]
 
 
 def at_token(token: bytes) -> MongoPosition:
-    """The position of a token after which nothing came yet."""
+    """The position of a token after which no event has arrived."""
     return MongoPosition(token_time(token), 0, token)
 
 
 def token_time(token: bytes) -> int:
-    """The clusterTime that a resume token holds: seconds << 32 | increment."""
+    """The clusterTime in a resume token: seconds << 32 | increment."""
     raw = _data_of(token)
     if len(raw) < _TIMESTAMP_BYTES or raw[0] != _TIMESTAMP:
         raise _broken(token.hex())
@@ -164,7 +164,7 @@ def token_time(token: bytes) -> int:
 
 
 def _data_of(token: bytes) -> bytes:
-    """The first bytes of a token's `_data`, which is a text of hexadecimal digits, or binary data
+    """The first bytes of a token's `_data`, which is a string of hexadecimal digits, or binary data
     (MongoDB 4.0 and 4.2)."""
     name = b"_data\0"
     try:
@@ -180,8 +180,8 @@ def _data_of(token: bytes) -> bytes:
 
 
 def read_token(text: str) -> bytes:
-    """The token that is stored as `resume_token`: base64 of its document, or, as old versions of
-    Debezium wrote it, its `_data` alone, which is hexadecimal."""
+    """Decode the token stored as `resume_token`: base64 of its document, or, as written by old
+    versions of Debezium, only its `_data`, in hexadecimal."""
     try:
         token = base64.b64decode(text, validate=True)
         if len(token) >= 5 and struct.unpack_from("<i", token)[0] == len(token):

@@ -1,4 +1,4 @@
-"""The servers to which a connection string leads."""
+"""The servers of a connection string."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STANDARD: CodecOptions[dict[str, Any]] = CodecOptions(
 )
 _THROUGH_MONGOS = ("Sharded", "LoadBalanced")
 IMAGES = (6, 0)
-"""Collections keep images of documents from before and after a change from here on."""
+"""The first version in which collections can keep images of documents before and after a change."""
 
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """`replica_set` is None of a sharded cluster."""
+    """The version and replica set of a server; `replica_set` is None for a sharded cluster."""
 
     version: tuple[int, int, int]
     replica_set: str | None
@@ -37,9 +37,9 @@ class ServerFacts:
 
 
 def read_server(client: Client, config: MongoConfig) -> ServerFacts:
-    """Raises HeadraceError where there can be no change stream, or Debezium would refuse the
-    connection string: `mongodb.not_a_replica_set`, `mongodb.replica_set_name`; and as
-    `diagnose`."""
+    """Read the facts of a server. Raises HeadraceError if it has no change streams, or if Debezium
+    would refuse the connection string: `mongodb.not_a_replica_set`, `mongodb.replica_set_name`; and
+    as `diagnose`."""
     hello = greet(client, config)
     try:
         version = client.admin.command("buildInfo")["versionArray"]
@@ -61,28 +61,28 @@ def read_server(client: Client, config: MongoConfig) -> ServerFacts:
 
 
 def atlas_facts(config: MongoConfig, server: ServerFacts) -> list[str]:
-    """What says that Atlas runs the cluster: the name of its host, and that of its replica set."""
+    """The facts that show that Atlas runs the cluster: the names of its host and of its replica
+    set."""
     facts = [f"host {config.mongodb_connection_string.place}"] if is_atlas(config) else []
     name = server.replica_set or ""
     return [*facts, f"replica set {name}"] if name.startswith("atlas-") else facts
 
 
 def operation_time(client: Client, session: ClientSession | None = None) -> Timestamp:
-    """The time of the last operation of the primary, or of any shard. What the session reads from
-    then on sees everything up to there, whichever server it reads from. Raises the driver's
-    errors."""
+    """The time of the last operation of the primary, or of any shard. Later reads of the session
+    see everything up to then, whichever server they use. Raises the driver's errors."""
     reply = client.admin.command("ping", session=session)
     if client.topology_description.topology_type_name in _THROUGH_MONGOS:
-        # A ping reaches no shard, and another mongos may have heard of later operations.
+        # A ping reaches no shard, and another mongos may know of later operations.
         reply = client.admin.command("listDatabases", nameOnly=True, session=session)
     time: Timestamp = reply["operationTime"]
     return time
 
 
 def cluster_identity(client: Client) -> str:
-    """What a cluster has of its own from its beginning to its end, on all of its servers: the UUID
-    of the collection in which it notes its version. Whoever may read the database admin may see it;
-    empty: this user may not."""
+    """The permanent identity of a cluster, the same on all of its servers: the UUID of the
+    collection that stores its version. Reading it needs the right to read the database admin; empty
+    without."""
     try:
         reply = client.admin.command(
             "listCollections", filter={"name": "system.version"}, codec_options=_STANDARD

@@ -1,5 +1,5 @@
-"""JSON as MongoDB's shell and Java driver take it: names without quotes, single quotes, `/regex/i`
-and constructors such as `ObjectId("…")`, all of which become Extended JSON version 2."""
+"""The JSON that MongoDB's shell and Java driver accept: names without quotes, single quotes,
+`/regex/i` and constructors such as `ObjectId("…")`, all converted to Extended JSON version 2."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _REGEX = re.compile(r"/((?:[^\\/]|\\.)+)/([a-z]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST = 100
-"""Levels of nesting, as in a BSON document."""
+"""The maximum nesting depth, as in a BSON document."""
 
 
 def parse_shell_json(text: str) -> Any:
-    """The value that `text` holds: dicts, lists, texts, numbers, truth values and None; other types
-    of BSON as in Extended JSON version 2, `{"$oid": "…"}`. Raises ValueError with the position
-    (counted from 1) of what cannot be read."""
+    """Parse `text`: dicts, lists, strings, numbers, booleans and None; other types of BSON as in
+    Extended JSON version 2, `{"$oid": "…"}`. Raises ValueError with the position (counted from 1)
+    of the first character that cannot be read."""
     reader = _Reader(text)
     value = reader.value(0)
     reader.space()
@@ -50,7 +50,7 @@ class _Reader:
         self.position = match.end()
 
     def takes(self, sign: str) -> bool:
-        """Whether `sign` follows; then it is passed."""
+        """Whether `sign` follows; if so, moves after it."""
         self.space()
         if not self.text.startswith(sign, self.position):
             return False
@@ -116,7 +116,7 @@ class _Reader:
             raise self.error("the text has no end")
         text = _ESCAPE.sub(_unescaped, quoted[1])
         try:
-            # Two escapes may be one character.
+            # Two escapes may form one character.
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
             raise self.error("half a character (a surrogate) is not a text") from None
@@ -198,5 +198,5 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
 
 
 def to_extended_json(text: str) -> str:
-    """`text` as Extended JSON, which the driver reads. Raises ValueError."""
+    """Convert `text` to Extended JSON, which the driver reads. Raises ValueError."""
     return json.dumps(parse_shell_json(text), ensure_ascii=False)

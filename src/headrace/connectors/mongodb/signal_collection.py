@@ -1,4 +1,4 @@
-"""The signal collection: its documents are read from the change stream, and written."""
+"""The signal collection: reads signals from the change stream's documents, and writes signals."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MARKS = "snapshot-window-"
 
 
 def signal_texts(cells: Cells) -> list[str | None]:
-    """See headrace.signals.collection.SignalTexts: the first three members of a document. A
-    document in it becomes relaxed Extended JSON."""
+    """See headrace.signals.collection.SignalTexts: the first three members of a document. An
+    embedded document becomes relaxed Extended JSON."""
     document = cells[DOCUMENT] if len(cells) > DOCUMENT else None
     if document is None:
         identity = cells[ID]
@@ -50,8 +50,8 @@ def _text(kind: int, value: bytes) -> str | None:
 
 
 class SignalDocuments:
-    """See `headrace.signals.collection.SignalCollection`: one client, which connects when it is
-    first needed. `doing` says in errors what the collection is written for."""
+    """See `headrace.signals.collection.SignalCollection`: one client, which connects at its first
+    use. `doing` is the purpose of writing in error messages."""
 
     def __init__(
         self, config: MongoConfig, name: str, *, doing: str = "Writing a watermark"
@@ -75,7 +75,8 @@ class SignalDocuments:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """After an error the next use logs in again, with a password that has changed."""
+        """Translate errors; closes the client, so that the next use logs in again with a changed
+        password."""
         try:
             yield
         except PyMongoError as error:
@@ -84,7 +85,7 @@ class SignalDocuments:
             raise failure from None
 
     def exist(self) -> bool:
-        """Whether the collection is there, as far as the user may know. Raises HeadraceError."""
+        """Whether the collection exists, as far as the user may know. Raises HeadraceError."""
         database = self._documents.database
         with self._translated():
             listed = database.list_collections(
@@ -93,9 +94,9 @@ class SignalDocuments:
             return bool(list(listed))
 
     def insert(self, signal: Signal) -> None:
-        """Write a signal, as Debezium reads it: three members, whose order counts. Its data is a
-        document, or a text if it is not JSON. The mark of a window is the document that Debezium
-        writes. Raises HeadraceError."""
+        """Write a signal as Debezium reads it: three members, whose order matters. Its data is a
+        document, or a string if it is not JSON. A watermark of a window is the document that
+        Debezium writes. Raises HeadraceError."""
         document: dict[str, object] = {"_id": signal.id, "type": signal.type}
         if signal.type.startswith(_MARKS):
             document["payload"] = ""
@@ -111,7 +112,7 @@ class SignalDocuments:
 
 
 def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:
-    """Write a signal into the collection `database.collection`, as anybody may write it. Raises
+    """Write a signal into the collection `database.collection`, as any user may. Raises
     HeadraceError; `mongodb.signal_collection` if the collection does not exist, because a write
     would create it."""
     documents = SignalDocuments(config, name, doing="Sending a signal")
@@ -126,7 +127,7 @@ def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:
 
 
 def create_command(name: str) -> str:
-    """What makes the collection `database.collection` in mongosh."""
+    """The mongosh command that creates the collection `database.collection`."""
     database, _, collection = name.partition(".")
     return f"db.getSiblingDB({json.dumps(database)}).createCollection({json.dumps(collection)})"
 

@@ -1,1 +1,1 @@
-"""Captured namespaces, and the pipeline that the server filters the change stream with."""
+"""Captured namespaces, and the pipeline with which the server filters the change stream."""

@@ -8,13 +8,13 @@ from headrace.config.filters import NameFilter
 from headrace.connectors.mongodb.config import MongoConfig
 
 SYSTEM_DATABASES = ("admin", "config", "local")
-"""Never captured."""
+"""Databases that are never captured."""
 
 
 class Namespaces:
     """The lists of databases and collections, and the signal collection, which is always captured.
-    Names are compared as `filters.match.mode` says: expressions match the whole name in any case,
-    literal names are the names."""
+    `filters.match.mode` selects the comparison: expressions match the whole name in any case,
+    literal names are equal to it."""
 
     def __init__(self, config: MongoConfig) -> None:
         self._databases = _accepting(config, "database")
@@ -23,7 +23,7 @@ class Namespaces:
         self._target = config.target()
 
     def takes(self, database: str, collection: str) -> bool:
-        """Whether events of a collection are captured; its name may hold dots."""
+        """Whether events of a collection are captured; its name may contain dots."""
         if f"{database}.{collection}" == self._signals:
             return True
         return self.takes_database(database) and self._collections(f"{database}.{collection}")
@@ -33,7 +33,7 @@ class Namespaces:
         return database not in SYSTEM_DATABASES and self._databases(database)
 
     def in_scope(self, database: str, collection: str) -> bool:
-        """Whether the change stream, as `capture.scope` says, includes the collection."""
+        """Whether the change stream, whose scope is `capture.scope`, includes the collection."""
         scope_database, scope_collection = self._target
         if scope_database not in (None, database):
             return False
@@ -49,7 +49,7 @@ def _accepting(config: MongoConfig, kind: str) -> Callable[[str], bool]:
 
 
 class _Literal:
-    """Names as they are."""
+    """A filter of literal names."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         self._include = frozenset(include)

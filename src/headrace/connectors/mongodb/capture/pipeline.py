@@ -18,13 +18,13 @@ _OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
 """The change stream's operation types that are skipped with an operation; `t` has none."""
 
 _DEFINITIONS = ("drop", "rename")
-"""Operations of collections themselves. A name that is not captured may become one that is."""
+"""Operations on collections themselves. A renamed collection may become a captured one."""
 _REFERENCE = re.compile(r"\\(?:[1-9]|k|g)")
 
 
 def change_stream_pipeline(config: MongoConfig) -> list[Stage]:
-    """The stages behind `$changeStream`. The server's filter takes more than is captured where the
-    lists are expressions: `namespaces.Namespaces` decides."""
+    """The stages after `$changeStream`. If the lists are expressions, the server's filter accepts
+    more than is captured: `namespaces.Namespaces` decides."""
     own = _filter_stages(config)
     users: list[Stage] = read_shell_json(config.cursor_pipeline)
     match config.cursor_pipeline_order:
@@ -103,7 +103,7 @@ def _expression_condition(config: MongoConfig) -> Stage | None:
 
 
 def _any_of(field: str, expressions: tuple[str, ...]) -> Stage:
-    # Joined, the groups of one expression would be counted with those of the others.
+    # Joined expressions would number their groups together, which breaks references.
     if any(_REFERENCE.search(expression) for expression in expressions):
         return {"$or": [{field: Regex(expression, "i")} for expression in expressions]}
     return {field: Regex("|".join(expressions), "i")}

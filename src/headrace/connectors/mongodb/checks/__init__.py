@@ -1,1 +1,1 @@
-"""Checks of a MongoDB: findings with the commands that correct them."""
+"""Checks of a MongoDB deployment: findings with the commands that correct them."""

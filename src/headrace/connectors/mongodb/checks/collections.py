@@ -29,7 +29,7 @@ _BAD_VALUE = 2
 
 
 def check_collections(checked: Checked) -> None:
-    """Finds the captured collections, and whether each entry of the lists names one."""
+    """Find the captured collections, and check whether each entry of the lists matches one."""
     with checked.asking("Listing the collections"):
         everything = list(all_collections(checked))
     checked.collections = [
@@ -58,14 +58,15 @@ def check_collections(checked: Checked) -> None:
 
 
 class _Hidden(NamedTuple):
-    """What a listing leaves out because of the user's rights; empty where it leaves out nothing."""
+    """The hint about collections that a listing omits because of the user's rights; empty if it
+    omits none."""
 
     what: str = ""
     remedy: str = ""
 
 
 def _hidden(checked: Checked) -> _Hidden:
-    """The server lists what the user may read."""
+    """Return the hint, because the server lists only collections that the user may read."""
     database, collection = checked.config.target()
     with checked.asking("Reading the user's privileges"):
         if checked.may("find", database or "", collection or ""):
@@ -103,7 +104,7 @@ def _check_limit(checked: Checked, count: int) -> None:
 
 
 def _check_entries(checked: Checked, kind: str, everything: list[Collection]) -> None:
-    """`kind`: database or collection."""
+    """Warn of include list entries that match no name; `kind` is database or collection."""
     if kind == "database":
         names = {one.database for one in everything}
     else:
@@ -132,7 +133,7 @@ def _check_entries(checked: Checked, kind: str, everything: list[Collection]) ->
 
 
 def _longer_expression(entry: str, kind: str, names: set[str]) -> str | None:
-    """An expression that goes on where `entry` ends, and matches names that are there."""
+    """An expression that extends `entry` and matches existing names, None without one."""
     longer = [f"{entry}.*"]
     if kind == "collection":
         longer.insert(0, f"{entry}[.].*")
@@ -146,7 +147,7 @@ def _longer_expression(entry: str, kind: str, names: set[str]) -> str | None:
 
 
 def check_names(checked: Checked) -> None:
-    """Whether events of all collections can be distinguished."""
+    """Check whether events of all collections can be distinguished."""
     paths = [(one.database, one.name) for one in checked.collections]
     config = checked.config
     topics, names = topic_names(config), name_adjustment(config)
@@ -155,8 +156,8 @@ def check_names(checked: Checked) -> None:
 
 
 def check_filters(checked: Checked) -> None:
-    """Whether the server takes the snapshot's filters, which a stream that goes on does not need.
-    Nothing is read. Raises HeadraceError."""
+    """Check whether the server accepts the snapshot's filters, which a continuing stream does not
+    need. Reads no documents. Raises HeadraceError."""
     level: Level = "warning" if checked.rule.goes_on(checked.stored) else "error"
     filters = overrides(checked.config)
     for one in _read_collections(checked):
@@ -183,20 +184,20 @@ def check_filters(checked: Checked) -> None:
 
 
 def check_reading(checked: Checked) -> None:
-    """Whether the snapshot can read the collections and views, after `check_filters`."""
+    """Check whether the snapshot can read the collections and views, after `check_filters`."""
     filters = overrides(checked.config)
     for one in _read_collections(checked):
         raw = filters.get(one.namespace)
         selection = None if raw is None else RawBSONDocument(raw)
         with checked.asking(f"Reading {one.namespace}"):
             try:
-                # As the snapshot reads them: an `_id` may be what Python has no value for.
+                # Read raw, as the snapshot does: Python may have no value for an `_id`.
                 documents = checked.client[one.database][one.name]
                 found = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
                 document_images(b"".join(found), one.namespace)
             except OperationFailure as error:
                 if error.code != _BAD_VALUE or raw is None:
-                    raise  # a filter is looked at for itself
+                    raise  # `check_filters` reports filters
     if checked.collections:
         checked.ok("find", "The captured collections can be read")
 
@@ -207,7 +208,7 @@ def _read_collections(checked: Checked) -> list[Collection]:
 
 
 def check_images(checked: Checked) -> None:
-    """Whether collections keep the images that `capture.mode` asks for."""
+    """Check whether collections keep the images that `capture.mode` requests."""
     config = checked.config
     before = config.capture_mode.pre_image
     after = (
@@ -225,7 +226,7 @@ def check_images(checked: Checked) -> None:
             "Choose another capture.mode, and capture.mode.full.update.type=lookup.",
         )
         return
-    # Signals are inserted, and views have no changes.
+    # Signals are inserts, and views have no changes.
     captured = [
         one
         for one in checked.collections

@@ -26,8 +26,8 @@ from headrace.signals.checks import check_channels
 
 
 def check(config: MongoConfig, stored: OffsetObject | None = None) -> Findings:
-    """Looks at servers, user, collections, images and oplog; never raises for what it finds.
-    `stored` is the offset that a checkpoint holds.
+    """Check servers, user, collections, images and oplog; never raises for what it finds. `stored`
+    is the offset that a checkpoint holds.
 
     It only reads, so the user of the connector suffices.
     """
@@ -37,9 +37,8 @@ def check(config: MongoConfig, stored: OffsetObject | None = None) -> Findings:
 
 
 def require(config: MongoConfig, stored: OffsetObject | None) -> None:
-    """What a start asks before it opens anything: the questions of `check`, but for documents: the
-    snapshot reads them itself, and that may take its time. Raises HeadraceError: the first
-    error."""
+    """Run the checks of `check` before a start opens anything, except for reading documents, which
+    may take long and is left to the snapshot. Raises HeadraceError for the first error."""
     _look(config, Preconditions(), stored, is_start=True)
 
 
@@ -59,8 +58,8 @@ def _look(
 
 
 def _limited(limit_ms: int, client: Client) -> AbstractContextManager[None]:
-    """Within it a command takes `limit_ms` at most (0: no limit). `pymongo.timeout` takes the place
-    of mongodb.server.selection.timeout.ms, which is to count where it is shorter."""
+    """Limit commands in the context to `limit_ms` (0: no limit). `pymongo.timeout` replaces
+    mongodb.server.selection.timeout.ms, which applies if it is shorter."""
     limits = (limit_ms / 1000, client.options.server_selection_timeout)
     return pymongo.timeout(min((limit for limit in limits if limit), default=None))
 
@@ -76,7 +75,7 @@ def _check_deployment(checked: Checked, *, is_start: bool) -> None:
         if not is_start:
             parts.append(lambda: check_reading(checked))
     if rule.streams:
-        if not is_start:  # it warns
+        if not is_start:  # the watch of the oplog warns
             parts.append(lambda: check_oplog(checked))
         parts += [
             lambda: check_stream(checked),
@@ -89,4 +88,4 @@ def _check_deployment(checked: Checked, *, is_start: bool) -> None:
     for part in parts:
         checked.findings.guard(part)
         if checked.findings[-1].code == "mongodb.authentication":
-            return  # every other part would say it again
+            return  # all other parts would report the same

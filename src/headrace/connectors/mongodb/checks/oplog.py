@@ -1,4 +1,4 @@
-"""Checks for how long the oplog keeps changes."""
+"""Checks how long the oplog keeps changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FULL = 0.9
 
 
 def check_oplog(checked: Checked) -> None:
-    """A query that is stopped for longer than the oplog remembers loses its position."""
+    """Check how long the oplog reaches back: a query that is stopped for longer loses its
+    position."""
     if checked.server.replica_set is None:
         checked.ok("oplog", "The oplogs of shards are not looked at (rs.printReplicationInfo())")
         return
@@ -38,7 +39,7 @@ def check_oplog(checked: Checked) -> None:
 def _check_window(checked: Checked, oplog: OplogWindow, *, is_full: bool) -> None:
     window = timedelta(seconds=oplog.window)
     least = timedelta(milliseconds=checked.config.headrace_oplog_window_min)
-    # Until it is full, an oplog is as old as its server.
+    # An oplog that is not full yet is as old as its server.
     if window < least and is_full:
         checked.warn(
             "oplog_short",
@@ -53,7 +54,7 @@ def _check_window(checked: Checked, oplog: OplogWindow, *, is_full: bool) -> Non
 
 
 def _is_full(client: Client) -> bool:
-    """Whether the oplog has reached its size; where the server does not say that, it has."""
+    """Whether the oplog has reached its maximum size; assumed if the server does not report it."""
     try:
         size = client["local"].command("collStats", "oplog.rs")
     except OperationFailure:
@@ -62,7 +63,8 @@ def _is_full(client: Client) -> bool:
 
 
 def _warn_unread(checked: Checked, error: OperationFailure | None) -> None:
-    """`error`: what the server says; None: it shows no oplog."""
+    """Warn that the oplog cannot be read. `error`: the server's answer; None: no oplog is
+    visible."""
     if error is not None and error.code == _UNAUTHORIZED:
         what = "The user may not read the oplog"
         remedy = grant_roles(checked.config, role_on("local"))

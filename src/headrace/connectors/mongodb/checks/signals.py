@@ -1,4 +1,4 @@
-"""Checks that signals can be read, and the signal collection can be written."""
+"""Checks that signals can be read, and that the signal collection can be written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.signals.sending import SignalTargets
 
 
 def check_signals(checked: Checked) -> None:
-    """Looks at `signal.data.collection`, where it is set and signals come from it."""
+    """Check `signal.data.collection`, if it is set and a source of signals."""
     config = checked.config
     name = config.signal_data_collection
     if name is None or "source" not in config.signal_enabled_channels:
@@ -50,8 +50,8 @@ def check_signals(checked: Checked) -> None:
 
 def signal_targets(config: MongoConfig, name: str | None) -> SignalTargets:
     """See ConnectorDefinition.signal_targets; `name` is the signal collection. Raises
-    HeadraceError("mongodb.signal_scope"), and what connecting raises. That the collection is there
-    is seen when the signal is written."""
+    HeadraceError("mongodb.signal_scope"), and errors of `read_server`. Whether the collection
+    exists is checked when the signal is written."""
     with connect(config) as client:
         checked = Checked(config, client, Preconditions(), read_server(client, config))
         if name is not None:

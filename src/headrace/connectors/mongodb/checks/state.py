@@ -21,8 +21,8 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Collection(NamedTuple):
-    """A captured collection, and whether it keeps images of documents before and after changes.
-    Views and time series are not `is_stored`: they are read, and have no changes."""
+    """A captured collection; `images`: it keeps images of documents before and after changes. Views
+    and time series are not `is_stored`: they are read, and have no changes."""
 
     database: str
     name: str
@@ -36,7 +36,7 @@ class Collection(NamedTuple):
 
 @dataclass
 class Checked(ConnectorChecks):
-    """The deployment that is looked at, for a start from the offset `stored` (None: from none).
+    """The deployment that is checked, for a start from the offset `stored` (None: without one).
     `collections` are the captured ones."""
 
     connector = "mongodb"
@@ -54,7 +54,8 @@ class Checked(ConnectorChecks):
 
     @contextmanager
     def asking(self, doing: str) -> Iterator[None]:
-        """Commands take connection.validation.timeout.ms at most. Raises HeadraceError."""
+        """Limit commands to connection.validation.timeout.ms, and translate errors; `doing` names
+        the attempt. Raises HeadraceError."""
         limit = self.config.connection_validation_timeout_ms
         try:
             with pymongo.timeout(limit / 1000 if limit else None):
@@ -63,8 +64,8 @@ class Checked(ConnectorChecks):
             raise diagnose(error, self.config, doing) from None
 
     def may(self, action: str, database: str = "", collection: str = "") -> bool:
-        """Whether the user may do `action`, "insert" for example, with a collection; without names
-        with all of them. Raises PyMongoError."""
+        """Whether the user may perform `action`, "insert" for example, on a collection; without
+        names, on all collections. Raises PyMongoError."""
         login = self._login
         if not login["authenticatedUsers"]:
             return True  # a server without access control

@@ -10,8 +10,8 @@ from headrace.connectors.mongodb.streaming.cursor import behind_token
 
 
 def check_stream(checked: Checked) -> None:
-    """Opens the stream now and after the first resume token, which shows privileges, pipeline,
-    name and the server's kind at once, and closes it."""
+    """Open the stream now and after the first resume token, which checks privileges, pipeline, name
+    and kind of server at once, and close it."""
     database, collection = checked.config.target()
     what = "The change stream of the deployment"
     if database is not None:

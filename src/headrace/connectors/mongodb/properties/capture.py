@@ -43,7 +43,7 @@ _PIPELINE: Kind[str] = Kind("a JSON array of aggregation stages", parse_stages)
 
 
 class MongoCaptureConfig(Configuration):
-    """Collections, fields and operations, and the cursor that brings them."""
+    """Properties of collections, fields and operations, and of the change stream's cursor."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (
         ("database.include.list", "database.exclude.list"),

@@ -43,7 +43,7 @@ _STORE = one_of("PKCS12", "PEM", "JKS")
 
 
 class MongoConnectionConfig(Configuration):
-    """`mongodb.*`: what the connection string says comes before what these properties say."""
+    """The properties `mongodb.*`; the connection string takes precedence over the others."""
 
     mongodb_connection_string = Property(
         "mongodb.connection.string",

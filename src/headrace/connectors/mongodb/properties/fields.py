@@ -1,4 +1,4 @@
-"""Fields that events leave out or call otherwise: `field.exclude.list` and `field.renames`."""
+"""Fields that events omit or rename: `field.exclude.list` and `field.renames`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headrace.documents.fields import FieldRules, PathRule
 
 
 class FieldRule(NamedTuple):
-    """One entry: the field `path` (its names from the document's top on) of the collections that
-    `database` and `collection` match, in which `*` stands for any characters. `name` is the last
-    name's replacement; None: the field is left out."""
+    """An entry of these properties: the field `path` (its names from the document's top on) of the
+    collections that `database` and `collection` match, in which `*` stands for any characters.
+    `name` replaces the last name; None: the field is omitted."""
 
     database: str
     collection: str
@@ -20,19 +20,20 @@ class FieldRule(NamedTuple):
     name: str | None = None
 
     def concerns(self, database: str, collection: str) -> bool:
-        """Whether documents of this collection are meant; names are compared in any case."""
+        """Whether the rule applies to documents of this collection; names are compared in any
+        case."""
         expression = rf"{_expression(self.database)}\.{_expression(self.collection)}"
         return re.fullmatch(expression, f"{database}.{collection}", re.IGNORECASE) is not None
 
 
 def parse_excluded_fields(text: str) -> tuple[FieldRule, ...]:
-    """`database.collection.field.nested,…`. Raises ValueError, which names the entry."""
+    """Parse `database.collection.field.nested,…`. Raises ValueError, which names the entry."""
     return tuple(_rule(entry, None) for entry in _entries(text))
 
 
 def parse_renamed_fields(text: str) -> tuple[FieldRule, ...]:
-    """`database.collection.field.nested:name,…`; a name may have dots, and is one name all the
-    same. Raises ValueError, which names the entry."""
+    """Parse `database.collection.field.nested:name,…`; a name with dots is still one name. Raises
+    ValueError, which names the entry."""
     rules = []
     for entry in _entries(text):
         field, colon, name = entry.partition(":")
@@ -43,13 +44,13 @@ def parse_renamed_fields(text: str) -> tuple[FieldRule, ...]:
 
 
 def rules_of(rules: Sequence[FieldRule], database: str, collection: str) -> FieldRules:
-    """The rules for documents of this collection, compiled; it may have none."""
+    """The compiled rules for documents of this collection; they may be empty."""
     concerned = [rule for rule in rules if rule.concerns(database, collection)]
     return FieldRules([PathRule(rule.path, rule.name) for rule in concerned])
 
 
 def _entries(text: str) -> list[str]:
-    """The entries between commas; commas at the end have none after them."""
+    """The entries between commas; trailing commas are ignored."""
     entries = [entry.strip() for entry in text.strip().rstrip(",").split(",")]
     if entries == [""]:
         return []
@@ -63,7 +64,7 @@ def _rule(field: str, name: str | None) -> FieldRule:
     if len(rest) < 2 or not database or not all(rest) or ":" in field:
         raise ValueError(f"{field!r} is not of the form database.collection.field")
     rule = FieldRule(database, rest[0], tuple(rest[1:]), name)
-    FieldRules([PathRule(rule.path, rule.name)])  # raises ValueError where it cannot be applied
+    FieldRules([PathRule(rule.path, rule.name)])  # raises ValueError if it cannot be applied
     return rule
 
 

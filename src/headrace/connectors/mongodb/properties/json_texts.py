@@ -9,12 +9,11 @@ from headrace.connectors.mongodb.shell_json import parse_shell_json
 
 
 def sendable(text: str) -> Any:
-    """The value that `text` holds, JSON as MongoDB's shell takes it: see `parse_shell_json`. The
-    driver can send it to a server, as far as one is installed to say so. Raises ValueError with a
-    sentence."""
+    """Parse `text`, JSON as MongoDB's shell accepts it: see `parse_shell_json`. If a driver is
+    installed, also checks that it can encode the value. Raises ValueError with a sentence."""
     value = parse_shell_json(text)
     if value and find_spec("bson") is not None:
-        # Configurations are described without a driver, and it takes a while to load.
+        # Configurations are described without a driver, whose import takes a while.
         from headrace.connectors.mongodb.extended_json import read_shell_json
 
         read_shell_json(text)

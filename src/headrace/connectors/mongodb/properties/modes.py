@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class CaptureMode(StrEnum):
-    """What change events carry beside the change."""
+    """The documents that change events contain in addition to the change."""
 
     CHANGE_STREAMS = "change_streams"
     UPDATE_FULL = "change_streams_update_full"
@@ -25,14 +25,14 @@ class CaptureMode(StrEnum):
 
 
 class FullUpdateType(StrEnum):
-    """Where the document of an update comes from."""
+    """The source of the document in an update event."""
 
     LOOKUP = "lookup"
     POST_IMAGE = "post_image"
 
 
 class CaptureScope(StrEnum):
-    """What the change stream is opened on."""
+    """The scope of the change stream."""
 
     DEPLOYMENT = "deployment"
     DATABASE = "database"
@@ -40,7 +40,7 @@ class CaptureScope(StrEnum):
 
 
 class MatchMode(StrEnum):
-    """How include and exclude lists are read."""
+    """The interpretation of include and exclude lists."""
 
     REGEX = "regex"
     LITERAL = "literal"
@@ -55,7 +55,7 @@ class PipelineOrder(StrEnum):
 
 
 class OversizeHandling(StrEnum):
-    """What becomes of events that are larger than a BSON document may be."""
+    """The handling of events that exceed the maximum size of a BSON document."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -72,7 +72,7 @@ class JsonMode(StrEnum):
 
 
 class KeyFormat(StrEnum):
-    """How keys are spelled."""
+    """The dialects of Extended JSON in keys."""
 
     RELAXED = "relaxed"
     SEED_V1 = "seed_v1"

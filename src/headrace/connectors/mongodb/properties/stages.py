@@ -8,11 +8,11 @@ from typing import Any
 from headrace.connectors.mongodb.properties.json_texts import sendable
 
 NEEDED = ("_id", "ns", "operationType", "documentKey")
-"""What every event must keep; `_id` is its resume token."""
+"""The members that every event must keep; `_id` is its resume token."""
 
 
 def parse_stages(text: str) -> str:
-    """`text`, if it is an array of stages that leave events what they need. Raises ValueError."""
+    """Return `text`, if it is an array of stages that preserve NEEDED. Raises ValueError."""
     stages = sendable(text)
     if not isinstance(stages, list):
         raise ValueError("it is not an array")
@@ -29,7 +29,8 @@ def parse_stages(text: str) -> str:
 
 
 def _lost(operator: str, body: Any) -> Iterator[str]:
-    """What a stage takes from events, as far as its text tells; the server finds out the rest."""
+    """The members that a stage removes or changes, as far as its text shows; the server detects the
+    rest."""
     match operator, body:
         case "$unset", str() | list():
             names = [body] if isinstance(body, str) else body

@@ -1,7 +1,7 @@
-"""Bounds of chunks: values of `_id`, as offsets, commands and people have them.
+"""Bounds of chunks: values of `_id`, as bytes, and as texts in offsets and notifications.
 
-A value is its type byte and its bytes, as in the cell of an image. Its text is Extended JSON
-version 2 (canonical), where that reads back as the same bytes, and else their base64.
+A value is its type byte and its bytes, as in the cell of an image. Its text is canonical Extended
+JSON version 2 if that reads back as the same bytes, else their base64.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from headrace.documents.bson import Kind
 from headrace.errors import HeadraceError
 
 MAX_KEY = bytes([Kind.MAX_KEY])
-"""The largest value of `_id` that there is."""
+"""The largest possible value of `_id`."""
 
 _BYTES = "$bson"
 _NAME = b"_id\0"
-# RawBSONDocument reads values where they are shown or counted; dates may be any.
+# RawBSONDocument reads values that are shown or counted; dates may be of any year.
 _RAW: CodecOptions[Any] = CodecOptions(
     document_class=RawBSONDocument, datetime_conversion=DatetimeConversion.DATETIME_MS
 )
@@ -63,8 +63,8 @@ def bound_value(text: str) -> bytes:
 
 
 def shown_bound(text: str) -> str:
-    """The text of a bound for people: that of a text, an integer or an ObjectId is the value
-    alone, as Java prints it; that of other types stays Extended JSON."""
+    """The text of a bound for people: for a string, an integer or an ObjectId the value alone, as
+    Java prints it; for other types Extended JSON."""
     match json.loads(text):
         case str(value):
             return value

@@ -1,7 +1,7 @@
-"""MongoDB under incremental snapshots: ranges of `_id` that are read while the stream goes on.
+"""Incremental snapshots of MongoDB: ranges of `_id` that are read while the stream continues.
 
-A read sees whatever was in the oplog before it began, and perhaps more. So every event from then on
-may be one that it does not show.
+A read sees all operations that were in the oplog before it began, and perhaps later ones. So
+any event from then on may be missing from it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class CollectionTarget(Target):
     key = ("_id",)
 
     def documents(self, keys: KeyRange[CollectionTarget]) -> IdRange:
-        """A range behind `keys.lower`, which comes with it, up to `keys.upper`."""
+        """The documents after `keys.lower`, which is read as well, up to `keys.upper`."""
         return IdRange(
             self.facts.database,
             self.facts.short_name,
@@ -91,8 +91,8 @@ class DocumentRows(ChunkRows):
 
 
 class _Lane:
-    """See `snapshots.incremental.lanes.Lane`: a session of its own, on the client of the reads. A
-    snapshot is the time up to which they see everything."""
+    """See `snapshots.incremental.lanes.Lane`: a separate session, on the client of the reads. A
+    snapshot is the time up to which all its reads see every operation."""
 
     def __init__(self, run: Run, client: Client) -> None:
         self._run, self._client = run, client
@@ -144,7 +144,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
 
     @contextmanager
     def planning(self, target: CollectionTarget) -> Iterator[None]:
-        """Skips the collection, with the server's message, if the server refuses its filter."""
+        """Skip the collection, with the server's message, if the server refuses its filter."""
         try:
             yield
         except OperationFailure as error:
@@ -171,7 +171,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
         bounds = [whole.lower]
         for _ in range(count - 1):
             rest = whole.target.documents(replace(whole, lower=bounds[-1]))
-            # Where documents lie after a bound, the bound itself is one of them, if it is there.
+            # A range after a bound contains the bound itself, if its document still exists.
             skip = size - 1 if bounds[-1] is None else size
             bound = id_behind(self._client, self._session, rest, skip)
             if bound is None:
@@ -181,7 +181,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
         return [*ranges, replace(whole, lower=bounds[-1], limit=size)]
 
     def read(self, ranges: Sequence[KeyRange[CollectionTarget]]) -> list[ChunkRows | Skipped]:
-        """The first range in the session of the reads, the others by the lanes."""
+        """Read the first range in the session of these reads, the others on the lanes."""
         return self._lanes.read(self._read, self._time, ranges)
 
     def _read(self, keys: KeyRange[CollectionTarget]) -> ChunkRows | Skipped:
@@ -213,7 +213,7 @@ def _read_range(
 
 
 def _joined(blocks: Sequence[ImageBlock]) -> ImageBlock:
-    """One block, with readable bytes after its images."""
+    """Join blocks into one block, with readable bytes after its images."""
     if len(blocks) == 1:
         return blocks[0]
     return ImageBlock.of(
@@ -224,7 +224,7 @@ def _joined(blocks: Sequence[ImageBlock]) -> ImageBlock:
 
 
 class MongoChunkSource(ChunkSource[CollectionTarget]):
-    """See ChunkSource: one client, opened when it is first needed, and lanes on it."""
+    """See ChunkSource: one client, opened at its first use, and lanes on it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -255,7 +255,7 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
             return self._run.log_end(self._connected())
 
     def shown_key(self, key: Key | None) -> str:
-        """See ChunkSource: a text, a number or an ObjectId as Java prints it."""
+        """See ChunkSource: a string, a number or an ObjectId as Java prints it."""
         return "" if key is None else shown_bound(str(key[0]))
 
     def target(self, pending: Pending) -> CollectionTarget:
@@ -305,7 +305,7 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
         return self._client
 
     def rest(self) -> None:
-        """End the lanes until something is to be read."""
+        """Close the lanes until the next read."""
         self._lanes.close()
 
     def close(self) -> None:

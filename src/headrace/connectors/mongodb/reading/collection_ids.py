@@ -1,8 +1,8 @@
-"""The UUIDs of a change stream's collections, asked of the server with the first event of each.
+"""The UUIDs of a change stream's collections, read from the server at the first event of each.
 
-Events name collections, and a name may stand for one collection after the other: one is dropped and
-made again, is renamed, or `$out` puts another one in its place. The answer is as of when it is
-asked, so it may be that of a later collection, and never that of an earlier one.
+Events name collections, and a name may stand for several collections in turn: a collection is
+dropped and created again, is renamed, or is replaced by `$out`. The answer is as of the moment of
+the query, so it may be the UUID of a later collection, but never of an earlier one.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from headrace.connectors.mongodb.reading.collections import own_ids
 from headrace.connectors.mongodb.starting.run import Run
 
 Path = tuple[str, str]
-"""A database and a collection's own name."""
+"""A database and the collection's name in it."""
 
 
 class CollectionIds:
-    """Facts of collections with their UUIDs. One thread uses it."""
+    """The facts of collections with their UUIDs. One thread uses it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._known: dict[str, dict[str, str]] = {}
-        """Those of a database that was asked, by the names of its collections."""
+        """UUIDs by collection name, of each database that was queried."""
         self._changed: dict[Path, str] = {}
 
     def facts(self, database: str, collection: str) -> CollectionFacts:
-        """The facts of a captured collection. If it does not exist any more, and was not the first
-        with its name, the time when it took the name replaces its UUID. Raises HeadraceError."""
+        """The facts of a captured collection. If it no longer exists, and was not the first of its
+        name, the time when it took the name replaces its UUID. Raises HeadraceError."""
         run, path = self._run, (database, collection)
         if run.identifies and collection not in self._known.get(database, ()):
             try:
@@ -44,7 +44,7 @@ class CollectionIds:
 
     def changed(self, event: Mapping[str, Any]) -> Sequence[Path]:
         """The names that stand for other collections, or for none, after an event of a collection
-        itself."""
+        itself, such as a drop or rename."""
         paths = [
             (name["db"], name["coll"])
             for name in (event.get("ns"), event.get("to"))

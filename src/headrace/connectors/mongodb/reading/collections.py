@@ -1,4 +1,4 @@
-"""The captured collections of a server, and what it says of their sizes."""
+"""The captured collections of a server, and their sizes as the server reports them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 _UNKNOWN_DOCUMENT_BYTES = 512
 STORED = "collection"
-"""The type of those that are neither views nor time series."""
+"""The type of collections other than views and time series."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection by its names. `is_stored`: its documents have an index on `_id`; views and
-    time-series collections have not. `own_id` is its UUID; empty: it has none."""
+    """A collection by its names. `is_stored`: its documents have an index on `_id`, unlike those of
+    views and time-series collections. `own_id` is its UUID; empty if it has none."""
 
     database: str
     short_name: str
@@ -36,8 +36,7 @@ class Collection:
 
 
 def own_ids(client: Client, database: str) -> dict[str, str]:
-    """The UUIDs of the collections of a database, by their own names. Raises the driver's
-    errors."""
+    """The UUIDs of a database's collections, by their names in it. Raises the driver's errors."""
     return {entry["name"]: _uuid(entry) for entry in client[database].list_collections()}
 
 
@@ -48,16 +47,16 @@ def _uuid(entry: Mapping[str, Any]) -> str:
 
 
 class Size(NamedTuple):
-    """Documents of a collection, and their bytes, by the server's counts: both may be wrong after
-    a crash, and on a sharded cluster."""
+    """The documents of a collection, and their bytes, as the server counts them: both may be wrong
+    after a crash, and on a sharded cluster."""
 
     rows: int
     nbytes: int
 
 
 def captured_collections(client: Client, run: Run) -> list[Collection]:
-    """The captured collections except those of signals and of the server (`system.`), sorted by
-    their own names. Raises the driver's errors."""
+    """The captured collections, except the signal collection and the server's (`system.`), sorted
+    by their names in the database. Raises the driver's errors."""
     signals = run.config.signal_table()
     captured = [each for each in _present(client, run) if each.name != signals]
     return sorted(captured, key=lambda each: (each.short_name, each.database))
@@ -76,13 +75,13 @@ def _present(client: Client, run: Run) -> Iterator[Collection]:
 
 
 def size_of(client: Client, collection: Collection) -> Size:
-    """Raises the driver's errors."""
+    """Return the size of a collection. Raises the driver's errors."""
     if not collection.is_stored:
         return Size(0, 0)
     try:
         stats = client[collection.database].command("collStats", collection.short_name)
     except OperationFailure as error:
-        # Whoever may only read may count.
+        # A user who may only read may still count.
         log.debug("%s has no statistics for us: %s", collection.name, error)
         counted = client[collection.database][collection.short_name].estimated_document_count()
         return Size(counted, counted * _UNKNOWN_DOCUMENT_BYTES)

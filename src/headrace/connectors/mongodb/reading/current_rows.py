@@ -1,4 +1,4 @@
-"""The documents of MongoDB's collections beside the stream: see
+"""The present documents of MongoDB's collections, read independently of the stream: see
 `snapshots.incremental.current_rows`."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _LONGEST = 50_000
 
 
 def current_rows(config: MongoConfig) -> CurrentRows:
-    """See ConnectorDefinition. A document is read as it is at some moment of the read; the place
-    after it is that of the last operation that the primary knows of."""
+    """See ConnectorDefinition. A document is read as of some moment of the read; the place after it
+    is that of the last operation that the primary reports."""
     run = Run.of(config, Plan(1, "key"), Waiting(lambda: False), inline=False)
     chunks = MongoChunkSource(run)
     return CurrentRows(
@@ -34,7 +34,7 @@ def current_rows(config: MongoConfig) -> CurrentRows:
 
 
 def _condition(_names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str | None:
-    """A filter of documents by `_id`, whose values are texts of Extended JSON; None: they are
+    """A filter of documents by `_id`, whose values are texts of Extended JSON; None if they are
     values of a declared type, or too many."""
     try:
         ids = [json.loads(value) for (value,) in keys if isinstance(value, str)]

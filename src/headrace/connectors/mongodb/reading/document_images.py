@@ -1,4 +1,5 @@
-"""Batches of documents to images of rows, compiled: a cell with `_id` and one with the document."""
+"""Converts batches of documents to images of rows, compiled: a cell with `_id` and one with the
+document."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -34,13 +35,13 @@ from headrace.snapshots.image_block import ImageBlock
 _ELEMENT_HEAD = 1 + ID_NAME_SIZE
 _IMAGE_HEAD = HEAD_BYTES + 2 * (CELL_HEAD_BYTES + 1)
 _NO_ID = -100
-"""A document has no `_id`; below the faults of `documents.bson`."""
+"""The fault of a document without `_id`; below the faults of `documents.bson`."""
 
 
 @entry
 def measure_documents(batch, size, totals):
-    """Note how many documents a batch has, and the bytes of their images, at `totals`; returns 0
-    or a fault."""
+    """Write the number of a batch's documents, and the bytes of their images, to `totals`; returns
+    0 or a fault."""
     end = batch + size
     place = batch
     count = np.int64(0)
@@ -63,7 +64,7 @@ def measure_documents(batch, size, totals):
 
 @part
 def _put_value(kind, value, size, out):
-    """A cell with a BSON value; returns its end."""
+    """Write a cell with a BSON value; returns its end."""
     store8(out, BINARY)
     store32_be(out + 1, size + 1)
     store8(out + CELL_HEAD_BYTES, kind)
@@ -72,10 +73,11 @@ def _put_value(kind, value, size, out):
 
 @entry
 def write_documents(batch, size, images, room, offsets, rules, rule_count, scratch, scratch_room):
-    """The images of a batch that was measured, and where each begins and the last one ends; returns
-    0 or a fault, NO_ROOM where `room` or the scratch memory is too small. `rules` are those of
-    FieldRules; for them, `scratch` has twice `scratch_room` and PADDING bytes. The cell of a
-    document in which a new name is taken is NAME_TAKEN, so that its row is there and counted."""
+    """Write the images of a measured batch, and to `offsets` the start of each and the end of the
+    last; returns 0 or a fault, NO_ROOM if `room` or the scratch memory is too small. `rules` are
+    those of FieldRules; for them, `scratch` has twice `scratch_room` and PADDING bytes. The cell of
+    a document in which a rule's new name already exists is NAME_TAKEN, so that its row exists and
+    is counted."""
     end = batch + size
     place = batch
     out = images
@@ -114,10 +116,10 @@ def write_documents(batch, size, images, room, offsets, rules, rule_count, scrat
 
 
 def document_images(batch: bytes, collection: str, rules: FieldRules | None = None) -> ImageBlock:
-    """The images of the documents that `batch` holds one after the other; their columns are those
-    of `events.ID` and `events.DOCUMENT`, the second one after `rules` (a cell that cannot be
-    rendered where a new name is taken). Raises HeadraceError: "documents.value_not_understood" for
-    broken BSON, "mongodb.no_id" for a document without `_id`, as views may have."""
+    """Return the images of the consecutive documents in `batch`; their columns are `events.ID` and
+    `events.DOCUMENT`, the second after `rules` (a cell that cannot be rendered if a new name
+    already exists). Raises HeadraceError: "documents.value_not_understood" for broken BSON,
+    "mongodb.no_id" for a document without `_id`, as views may have."""
     source = np.empty(len(batch) + PADDING, np.uint8)
     source[: len(batch)] = np.frombuffer(batch, np.uint8)
     start = address_of(source)

@@ -1,4 +1,4 @@
-"""Filters of collections, as `find` takes them: of the configuration, and of signals."""
+"""Filters of collections for `find`: those of the configuration, and those of signals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LONGEST = 100_000
 
 
 def filter_bytes(text: str) -> bytes:
-    """The BSON of a filter that is written as JSON, as MongoDB's shell or Java driver take it.
-    Raises ValueError with a sentence."""
+    """Convert a filter in JSON, as MongoDB's shell or Java driver accept it, to BSON. Raises
+    ValueError with a sentence."""
     if len(text) > _LONGEST:
         raise ValueError(f"a filter has at most {_LONGEST} characters")
     try:
@@ -31,7 +31,8 @@ def filter_bytes(text: str) -> bytes:
 
 
 def signal_filter(text: str) -> bytes:
-    """As `filter_bytes`. Whoever may write a signal may not run code on the server."""
+    """Convert a signal's filter as `filter_bytes` does, but refuse operators that run code on the
+    server, which a writer of signals may not do. Raises ValueError."""
     raw = filter_bytes(text)
     for name in _names(parse_shell_json(text)):
         if name in _RUNS_CODE:
@@ -50,7 +51,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def overrides(config: MongoConfig) -> dict[str, bytes]:
-    """Filters by `database.collection`. Raises HeadraceError("mongodb.filter")."""
+    """The configured filters by `database.collection`. Raises HeadraceError("mongodb.filter")."""
     filters = {}
     for name, text in config.snapshot_filters().items():
         try:
@@ -61,13 +62,14 @@ def overrides(config: MongoConfig) -> dict[str, bytes]:
 
 
 def check_filter(client: Client, collection: Collection, condition: bytes) -> None:
-    """Raises OperationFailure when the server does not take a filter."""
+    """Let the server plan a query with a filter. Raises OperationFailure if it refuses the
+    filter."""
     find = {"find": collection.short_name, "filter": RawBSONDocument(condition)}
     client[collection.database].command("explain", find, verbosity="queryPlanner")
 
 
 def refused(name: str, why: str) -> HeadraceError:
-    """The error for the filter of a collection that cannot be used."""
+    """The error of a collection's filter that cannot be used."""
     return HeadraceError(
         "mongodb.filter",
         f"{PROPERTY}.{name}: {why}",

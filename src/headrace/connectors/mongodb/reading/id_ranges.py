@@ -1,8 +1,8 @@
-"""Ranges of `_id` of a collection, and how a server is asked for their documents.
+"""Ranges of `_id` of a collection, and the queries of their documents.
 
-MongoDB orders values of all types; `{_id: {$gt: x}}` finds those of the type of x only. The options
+MongoDB orders values of all types, but `{_id: {$gt: x}}` finds only values of x's type. The options
 `min` (inclusive) and `max` (exclusive) of `find` are bounds of the index itself, so they cross
-types; what they cannot say, a largest `_id` that belongs to the range, is asked for by itself.
+types; a largest `_id` that belongs to the range, which they cannot include, is queried separately.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _TRIES = 5
 _PLAN_KILLED = 175
 _GONE = re.compile(r"(collection|database) (was )?(dropped|renamed)")
 _INTERRUPTED = frozenset((6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436))
-"""Codes of errors after which a read may be tried on another server (the drivers' specification
-of retryable reads), where the driver's own try was not enough."""
+"""Codes of errors after which a read may be retried on another server (the drivers' specification
+of retryable reads), if the driver's own retry did not suffice."""
 
 
 @dataclass(frozen=True)
 class IdRange:
-    """Documents of a collection with `lower` <= _id < `upper`, or <= `upper` where it `ends_with`
-    it, and that `condition` (BSON of a filter) finds; None is open. `limit`: so many at most.
-    `batch` is the number of documents in a server's answer; 0: as the server likes.
-    `is_whole`: in any order, by any index, of a view for example. `rules` are applied to
+    """The documents of a collection with `lower` <= _id < `upper`, or <= `upper` if it `ends_with`
+    it, that match `condition` (BSON of a filter); a None bound is open. `limit`: their maximum
+    number. `batch` is the number of documents in a server's reply; 0: the server's default.
+    `is_whole`: in any order, by any index, for example of a view. `rules` are applied to
     documents."""
 
     database: str
@@ -75,11 +75,11 @@ def read_batches(
     *,
     excludes_lower: bool = False,
 ) -> Iterator[ImageBlock]:
-    """The documents of a range in the order of `_id`, as they come, the one with the lower bound
-    left out if that is excluded; after `max_bytes` of images
-    no further batch is asked for. A read that an election or a lost connection ends goes on after
-    the last document; one of a collection that is dropped or renamed is over. Raises the driver's
-    errors, and HeadraceError for documents that cannot be read."""
+    """Yield the documents of a range in the order of `_id`, in batches, without the document of the
+    lower bound if that is excluded; after `max_bytes` of images no further batch is requested. A
+    read that an election or a lost connection interrupts continues after the last document; a read
+    of a dropped or renamed collection ends. Raises the driver's errors, and HeadraceError for
+    documents that cannot be read."""
     tries = count = 0
     last = id_range.lower if excludes_lower else None
     rest = _behind(id_range, last, 0)
@@ -110,14 +110,14 @@ def read_batches(
 
 
 def _behind(id_range: IdRange, last: bytes | None, count: int) -> IdRange:
-    """What is left of a range when `count` documents up to `last` have come; `last` comes again."""
+    """The rest of a range after `count` documents up to `last`, which will be read again."""
     if last is None:
         return id_range
     return replace(id_range, lower=last, limit=id_range.limit - count + 1 if id_range.limit else 0)
 
 
 def _without(block: ImageBlock, last: bytes) -> ImageBlock:
-    """Without the first document, when that is the last one of before."""
+    """The block without its first document if that is `last`, which was read before."""
     if len(block.offsets) == 1 or id_of(block, 0) != last:
         return block
     begin = int(block.offsets[1])
@@ -125,14 +125,14 @@ def _without(block: ImageBlock, last: bytes) -> ImageBlock:
 
 
 def _is_gone(error: ConnectionFailure | OperationFailure) -> bool:
-    """Whether the server ended the read because the collection is not there any more: what is left
-    of the range is not, either."""
+    """Whether the server ended the read because the collection no longer exists, nor does the rest
+    of the range."""
     return getattr(error, "code", None) == _PLAN_KILLED and bool(_GONE.search(str(error)))
 
 
 def _may_try_again(error: ConnectionFailure | OperationFailure) -> bool:
     if isinstance(error, ServerSelectionTimeoutError):
-        return False  # the driver has looked long enough
+        return False  # the driver has already waited long enough
     if isinstance(error, (ConnectionFailure, CursorNotFound)):
         return True
     return getattr(error, "code", None) in _INTERRUPTED
@@ -175,8 +175,8 @@ def _parts(id_range: IdRange) -> Iterator[dict[str, Any]]:
 
 
 def id_behind(client: Client, session: ClientSession, id_range: IdRange, skip: int) -> bytes | None:
-    """The `_id` of the document after the first `skip` ones of a range, at least one; None: there
-    are fewer. Raises the driver's errors."""
+    """The `_id` of the document after the first `skip` documents of a range, at least one; None if
+    there are fewer. Raises the driver's errors."""
     part = next(_parts(id_range))
     try:
         return _first_id(client, session, id_range, skip=skip, **part)
@@ -187,8 +187,8 @@ def id_behind(client: Client, session: ClientSession, id_range: IdRange, skip: i
 
 
 def largest_id(client: Client, session: ClientSession, id_range: IdRange) -> bytes | None:
-    """The largest `_id` of a collection, of documents that the range's condition finds. Raises the
-    driver's errors."""
+    """The largest `_id` of a collection among documents that match the range's condition. Raises
+    the driver's errors."""
     condition = None if id_range.condition is None else RawBSONDocument(id_range.condition)
     return _first_id(client, session, id_range, filter=condition, sort=[("_id", -1)])
 
@@ -196,9 +196,9 @@ def largest_id(client: Client, session: ClientSession, id_range: IdRange) -> byt
 def is_filled(
     client: Client, session: ClientSession, documents: IdRange, *, ids_only: bool
 ) -> bool:
-    """Whether there is a document that the range's condition finds; one that is read whole, not
-    for its `_id` alone, is looked at as snapshots do. Raises the driver's errors, and HeadraceError
-    for a document that cannot be read."""
+    """Whether a document matches the range's condition. Without `ids_only` the whole document is
+    checked as snapshots do. Raises the driver's errors, and HeadraceError for a document that
+    cannot be read."""
     condition = None if documents.condition is None else RawBSONDocument(documents.condition)
     projection = {"_id": 1} if ids_only else None
     found = _find(client, session, documents, filter=condition, projection=projection, limit=1)
@@ -216,8 +216,8 @@ def _first_id(
 def _find(
     client: Client, session: ClientSession, id_range: IdRange, **options: Any
 ) -> Iterator[bytes]:
-    """Batches of documents. Reads show what the change stream shows, unless the connection string
-    says otherwise."""
+    """Batches of documents. Reads show the same data as the change stream, unless the connection
+    string says otherwise."""
     concern = client.read_concern if client.read_concern.level else ReadConcern("majority")
     collection = client[id_range.database].get_collection(id_range.collection, read_concern=concern)
     cursor = collection.find_raw_batches(session=session, batch_size=id_range.batch, **options)

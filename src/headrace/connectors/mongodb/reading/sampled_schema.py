@@ -1,4 +1,4 @@
-"""The schema that documents of a captured collection have in common, found out from a sample."""
+"""The common schema of a captured collection's documents, derived from a sample."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST_SHOWN = 5
 
 
 def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
-    """See ConnectorDefinition: of `target.schema.sample.size` documents that the server chooses,
-    as events show them: without excluded fields, and with renamed ones."""
+    """See ConnectorDefinition: the schema of `target.schema.sample.size` documents that the server
+    chooses, as events show them: without excluded fields, and with renamed fields."""
     run = Run.of(config, Plan(1, "key"), Waiting(lambda: False), inline=False)
     try:
         with run.client() as client:
@@ -40,7 +40,7 @@ def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
 
 
 def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Collection:
-    """The collection of a topic or of its end; without one the only collection."""
+    """The collection of a topic or a suffix of one; without a topic the only collection."""
     topics = {run.facts(each.database, each.short_name).topic: each for each in collections}
     chosen = list(topics.values())
     if topic is not None:
@@ -65,8 +65,8 @@ def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Colle
 
 
 def _sample(client: Client, collection: Collection, size: int) -> Iterator[bytes]:
-    """Documents that the server chooses, by their `_id`, so that a small collection has one order
-    of fields. Raises the driver's errors."""
+    """Documents that the server chooses, ordered by `_id`, so that a small collection always has
+    the same order of fields. Raises the driver's errors."""
     stages: list[dict[str, Any]] = [{"$sample": {"size": size}}, {"$sort": {"_id": 1}}]
     batches = client[collection.database][collection.short_name].aggregate_raw_batches(
         stages, allowDiskUse=True

@@ -1,4 +1,4 @@
-"""Bounds of chunks by a sample of `_id`: the server reads some keys, and not the collection."""
+"""Bounds of chunks from a sample of `_id`: the server reads some keys, not the collection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.connectors.mongodb.reading.collections import Collection
 from headrace.connectors.mongodb.reading.document_images import document_images, id_of
 
 _PER_CHUNK = 32
-"""So many keys make chunks that differ by a fifth of their size."""
+"""Keys sampled per chunk; the sizes of chunks then differ by a fifth."""
 _MOST_KEYS = 100_000
 
 
@@ -23,9 +23,9 @@ def sampled_bounds(
     chunk_rows: int,
     last: bytes | None = None,
 ) -> list[bytes]:
-    """Values of `_id` behind `lower` (None: the first) and not behind `last` (None: the end), in
-    their order, about `chunk_rows` documents apart; `rows` is how many documents there are. Raises
-    the driver's errors."""
+    """Values of `_id` after `lower` (None: the first) and up to `last` (None: the end), in order,
+    about `chunk_rows` documents apart; `rows` is the number of documents. Raises the driver's
+    errors."""
     chunks = -(-rows // chunk_rows)
     if chunks <= 1:
         return []

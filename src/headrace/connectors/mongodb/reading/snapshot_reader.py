@@ -1,4 +1,4 @@
-"""Tasks read chunks of a snapshot."""
+"""Reads chunks of a snapshot in tasks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _Documents(SnapshotRows):
         self._config, self._client, self._session = config, client, session
 
     def blocks(self, query: ChunkQuery) -> Iterator[ImageBlock]:
-        """The documents of an IdRange; up to the first one on which the filter of a signal fails:
-        whoever wrote it does not end the stream. Raises HeadraceError."""
+        """The documents of an IdRange, up to the first one on which a signal's filter fails: a
+        faulty signal does not end the stream. Raises HeadraceError."""
         id_range = query.query
         assert isinstance(id_range, IdRange)
         try:
@@ -41,7 +41,7 @@ class _Documents(SnapshotRows):
             log.error("%s is not read to its end: its filter fails: %s", id_range.name, failure)
 
     def count(self, query: ChunkQuery, rows: int) -> int:
-        """How many documents the collection has now; `rows` came in this chunk."""
+        """The number of documents of the collection now; `rows` came in this chunk."""
         if query.count is None:
             return rows
         id_range = query.query
@@ -57,7 +57,7 @@ class _Documents(SnapshotRows):
             return rows
 
     def _failure(self, query: ChunkQuery, error: PyMongoError) -> HeadraceError:
-        """What is wrong with the filter of a signal. Raises what is wrong with anything else."""
+        """Return the error of a signal's filter. Raises any other error."""
         failure = diagnose(error, self._config, f"{_READING} of {query.query.name}")
         if not query.filtered or not isinstance(error, OperationFailure) or failure.retriable:
             raise failure from None
@@ -71,7 +71,7 @@ class MongoSnapshotReader(SnapshotReader):
     config: MongoConfig
 
     def open(self) -> AbstractContextManager[_Documents]:
-        """A client that reads what was in the oplog by now."""
+        """Open a client whose reads see all operations that are in the oplog now."""
         return self._opened()
 
     @contextmanager

@@ -1,8 +1,8 @@
-"""MongoDB under initial and blocking snapshots.
+"""Initial and blocking snapshots of MongoDB.
 
-There is no state to hold: each chunk is read as it is then, after the snapshot's position. What
-changes meanwhile comes again from the log, as with Debezium. So a snapshot is never lost, and after
-a restart it goes on with the next chunk.
+No state is held: each chunk is read as of then, after the snapshot's position. Changes meanwhile
+come again from the log, as with Debezium. So a snapshot is never lost, and continues with the next
+chunk after a restart.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Moment(HeldSnapshot):
-    """When a snapshot began, in microseconds since 1970."""
+    """The time when a snapshot began, in microseconds since 1970."""
 
     time_us: int
 
     @staticmethod
     def now() -> Moment:
-        """This moment."""
+        """Return the current time."""
         return Moment(time.time_ns() // 1000)
 
     @property
@@ -64,7 +64,7 @@ class Moment(HeldSnapshot):
 
     @property
     def visible(self) -> str:
-        """Later reads see more."""
+        """See HeldSnapshot: empty, because later reads see more."""
         return ""
 
 
@@ -86,8 +86,8 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
 
     @property
     def held(self) -> Moment | None:
-        """The snapshot's moment, which cannot be lost; another process continues with it, unless
-        snapshot.resume restarts the snapshot."""
+        """The moment of the snapshot, which cannot be lost; another process continues with it,
+        unless snapshot.resume restarts the snapshot."""
         return self._moment
 
     def adopt(self, held: Moment) -> None:
@@ -95,7 +95,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         self._moment = held
 
     def hold(self, covers: str | None) -> Moment:  # noqa: ARG002
-        """Now."""
+        """See SnapshotSource: returns the current time."""
         self._moment = moment = Moment.now()
         return moment
 
@@ -105,18 +105,18 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
 
     @property
     def continued_at(self) -> int:
-        """Where the oplog ends: each chunk is read as it is then."""
+        """The end of the oplog: each chunk is read as of then."""
         return self.position()
 
     def position(self) -> int:
-        """Where the oplog ends."""
+        """The end of the oplog."""
         try:
             return self._run.log_end(self._connected())
         except PyMongoError as error:
             raise self._run.translate(error) from None
 
     def shown(self, position: MongoPosition) -> int:  # noqa: ARG002
-        """`source.ord` of documents that are at no place of the log."""
+        """`source.ord` for documents that have no place in the log."""
         return NO_INCREMENT
 
     def _connected(self) -> Client:
@@ -133,8 +133,8 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
     # -- collections ----------------------------------------------------------------------------
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
-        """See SnapshotSource: sorted by the collections' own names. A collection that a signal asks
-        for and that cannot be read is left out."""
+        """See SnapshotSource: sorted by the collections' names in their database. A collection that
+        a signal requests and that cannot be read is left out."""
         try:
             client = self._connected()
             with client.start_session() as session:
@@ -192,7 +192,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
             raise refused(name, failure.message) from None
 
     def _condition(self, name: str, condition: str | None) -> bytes | None:
-        """The filter of a signal, or that of the configuration."""
+        """The filter of a signal, or the configured filter."""
         return self._overrides.get(name) if condition is None else signal_filter(condition)
 
     # -- chunks ---------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         lower: KeyBound | None,
         rows: int,
     ) -> KeyBound | None:
-        """See SnapshotSource: about `rows` documents further on, by a sample."""
+        """See SnapshotSource: a bound about `rows` documents further on, from a sample."""
         place = self._place_behind(table, lower)
         if place is None:
             try:
@@ -224,8 +224,8 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         lower: KeyBound | None,
         rows: int,
     ) -> list[bytes]:
-        """Bounds of a collection's chunks behind `lower`. The last chunk has a document that the
-        filter finds: it carries the marker of the snapshot's end."""
+        """Bounds of a collection's chunks after `lower`. The last chunk has a document that matches
+        the filter: it carries the marker of the snapshot's end."""
         last = None
         condition = self._condition(table.name, table.condition)
         if condition is not None:
@@ -236,7 +236,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
                 except OperationFailure as error:
                     if table.condition is None or self._run.translate(error).retriable:
                         raise
-                    # It fails on a document: what comes before that is read.
+                    # If the filter fails on a document, the documents before it are read.
         return sampled_bounds(
             client,
             Collection(table.schema, table.table),
@@ -247,7 +247,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         )
 
     def _place_behind(self, table: SnapshotTable, lower: KeyBound | None) -> int | None:
-        """Where in the sample the bound behind `lower` is; None: there is no sample of it."""
+        """The index in the sample of the bound after `lower`; None if it has no sample."""
         bounds = self._bounds.get(table.id)
         if bounds is None or lower is None or lower[0] not in bounds:
             return None
@@ -256,7 +256,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery:
-        """See SnapshotSource. A collection that is gone has no documents."""
+        """See SnapshotSource. A dropped collection has no documents."""
         lower, upper = (
             bound_value(bound[0]) if isinstance(bound, tuple) else None
             for bound in (chunk.lower, chunk.upper)
@@ -272,7 +272,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
             rules=self._run.fields(table.schema, table.table),
         )
         counts = announcements is not None and bool(announcements.behind) and not chunk.first
-        # Debezium marks the last document of all, and no others.
+        # Debezium marks only the last document of the whole snapshot.
         marked = replace(chunk, first="", last="run" if chunk.last == "run" else "")
         facts = self._run.facts(table.schema, table.table, self._own_id(table))
         return ChunkQuery(
@@ -280,7 +280,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         )
 
     def _own_id(self, table: SnapshotTable) -> str:
-        """The collection's UUID, where somebody needs it. Raises HeadraceError."""
+        """The collection's UUID, if it is needed, else empty. Raises HeadraceError."""
         if self._run.identifies and table.schema not in self._ids:
             try:
                 self._ids[table.schema] = own_ids(self._connected(), table.schema)
@@ -303,5 +303,5 @@ MongoSnapshot = Snapshot[MongoPosition, Moment]
 
 
 def open_snapshot(run: Run) -> MongoSnapshot:
-    """A snapshot to begin or to continue. Raises HeadraceError for invalid filters."""
+    """Return a snapshot to begin or to continue. Raises HeadraceError for invalid filters."""
     return Snapshot(run.config, MongoSnapshotSource(run), run.plan, run.settings)

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_AWAIT_MS = 1000
 
-# Dialects of before and after, and of updatedFields.
+# The dialects of before and after, and of updatedFields.
 _DIALECTS = {
     JsonMode.LEGACY: (Encoding.EXTENDED_JSON_LEGACY, Encoding.EXTENDED_JSON_RELAXED_SPACED),
     JsonMode.STRICT: (Encoding.EXTENDED_JSON_STRICT, Encoding.EXTENDED_JSON_STRICT),
@@ -49,7 +49,7 @@ _KEY_DIALECTS = {
 
 @dataclass(frozen=True)
 class Run:
-    """The configuration, compiled. `inline`: slices carry their bytes."""
+    """The compiled configuration of a run. `inline`: slices carry their bytes."""
 
     config: MongoConfig
     plan: Plan
@@ -59,17 +59,17 @@ class Run:
     namespaces: Namespaces
     topics: TopicNames
     named: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """The collections of which events came, by the names that their schemas begin with."""
+    """The collections that have had events, by the prefix of their schemas' names."""
 
     @staticmethod
     def of(config: MongoConfig, plan: Plan, waiting: Waiting, *, inline: bool) -> Run:
-        """Raises HeadraceError for what cannot be compiled."""
+        """Compile a configuration. Raises HeadraceError."""
         settings = event_settings(EventSettings, config, mongo_source(config))
         return Run(config, plan, waiting, inline, settings, Namespaces(config), topic_names(config))
 
     @property
     def key_rendering(self) -> KeyRendering:
-        """How keys are rendered."""
+        """The rendering of keys."""
         return KeyRendering.of(self.settings, self.config)
 
     def captures(self, database: str, collection: str) -> bool:
@@ -83,7 +83,7 @@ class Run:
 
     def facts(self, database: str, collection: str, own_id: str = "") -> CollectionFacts:
         """The facts of a captured collection, with its UUID if UUIDs distinguish collections.
-        Warns, once, if its events cannot be distinguished from those of another one."""
+        Warns, once, if its events cannot be distinguished from another collection's."""
         path, topics, names = (database, collection), self.topics, self.settings.names
         topic = topics.data(*path)
         others = self.named.setdefault(names.schema(topic), [])
@@ -102,13 +102,13 @@ class Run:
         )
 
     def fields(self, database: str, collection: str) -> FieldRules:
-        """What is done to the documents of a collection: excludes before renames."""
+        """The field rules for the documents of a collection: excludes before renames."""
         config = self.config
         rules = (*config.field_exclude_list, *config.field_renames)
         return rules_of(rules, database, collection)
 
     def client(self) -> Client:
-        """A client of its own, which the caller closes."""
+        """Return a new client, which the caller closes."""
         return connect(self.config)
 
     def cursor(self, progress: StreamProgress | None = None) -> ChangeStreamCursor:
@@ -121,12 +121,12 @@ class Run:
         return ((time.time << 32 | time.inc) + 1) << 64
 
     def translate(self, error: PyMongoError, doing: str = "") -> HeadraceError:
-        """An error of the driver in our words; `doing` says what was tried."""
+        """The HeadraceError of a driver's error; `doing` is the attempt."""
         return diagnose(error, self.config, doing)
 
 
 def mongo_source(config: MongoConfig) -> MongoSource:
-    """The source block and the dialects that a configuration asks for."""
+    """The source block and the dialects of a configuration."""
     documents, updated_fields = _DIALECTS[config.json_serialization_mode]
     return MongoSource(
         config.mongodb_connection_string.replica_set or "",
@@ -139,7 +139,7 @@ def mongo_source(config: MongoConfig) -> MongoSource:
 def stream_cursor(
     config: MongoConfig, progress: StreamProgress | None = None
 ) -> ChangeStreamCursor:
-    """A change stream as configured, not opened yet, which tells `progress` of itself."""
+    """Return a change stream as configured, not opened yet, which reports to `progress`."""
 
     def pinned(server: OneServer) -> Client:
         return connect(config, server_selector=server)
@@ -148,7 +148,7 @@ def stream_cursor(
 
 
 def change_stream(config: MongoConfig) -> ChangeStream:
-    """What the change stream is opened on, and what it delivers."""
+    """The target, pipeline and options of the configured change stream."""
     mode, options = config.capture_mode, {}
     if mode.full_update:
         looks_up = config.capture_mode_full_update_type is FullUpdateType.LOOKUP

@@ -1,4 +1,5 @@
-"""Positions: where a stream begins, and whether the server still has what follows a stored one."""
+"""Positions: the first position of a stream, and whether the server still has the changes after a
+stored one."""
 
 from __future__ import annotations
 
@@ -22,21 +23,22 @@ log = logging.getLogger(__name__)
 
 _GONE = ("mongodb.history_lost", "mongodb.bad_resume_token", "mongodb.position_ahead")
 _NEXT_SECONDS = 1
-"""The token of an idle stream is at the tick that follows the last operation."""
+"""Seconds that a position may be ahead of the last operation, as the token of an idle stream is."""
 _APART_SECONDS = 60
-"""The servers of a sharded cluster tell each other the time when they speak."""
+"""Seconds that it may be ahead of a sharded cluster, whose servers exchange the time when they
+communicate."""
 
 
 class StoredPosition(LostLog[MongoPosition]):
-    """The position in the oplog: nothing in the database stands for it, so there is nothing to make
-    or to take away."""
+    """The position in the oplog: the database stores nothing for it, so nothing is created or
+    dropped."""
 
     def __init__(self, run: Run, rule: SnapshotRule) -> None:
         self._run, self._rule = run, rule
         self.is_known = False
 
     def first(self, epoch: int) -> MongoOffset:
-        """Where a query begins that has no position: capture.start.op.time, or now."""
+        """Return the first position of a query without one: capture.start.op.time, or now."""
         with self._run.client() as client:
             system = self.system(client)
         time = self._run.config.capture_start_op_time
@@ -44,22 +46,22 @@ class StoredPosition(LostLog[MongoPosition]):
         return MongoOffset(self._run.config.topic_prefix, at_token(token), epoch, system)
 
     def system(self, client: Client) -> str:
-        """The replica set's name (empty: a sharded cluster), and after a slash what tells the
-        cluster from all others, as far as the user may read it."""
+        """The replica set's name (empty for a sharded cluster), and, after a slash, the cluster's
+        identity, if the user may read it."""
         name = read_server(client, self._run.config).replica_set or ""
         identity = cluster_identity(client)
         return f"{name}/{identity}" if identity else name
 
     def with_token(self, start: MongoOffset) -> MongoOffset:
-        """`start`, of which perhaps only the time is known, with a resume token."""
+        """Return `start` with a resume token; it may have only a time."""
         if start.position.token is not None:
             return start
         token = self._opened(from_time(start.position.time), batch_size=0)
         return replace(start, position=replace(start.position, token=token))
 
     def check(self, stored: MongoOffset) -> Lost | None:
-        """Whether the stream can go on after a stored offset. Raises HeadraceError where it
-        cannot, and snapshot.mode has no answer to that."""
+        """Check whether the stream can continue after a stored offset; returns why not, if
+        snapshot.mode handles that. Raises HeadraceError otherwise."""
         if self.is_known:
             return None
         position = stored.position
@@ -83,15 +85,15 @@ class StoredPosition(LostLog[MongoPosition]):
         return None
 
     def _lost(self, error: HeadraceError) -> Lost:
-        """Raises `error` unless snapshot.mode repairs what it says."""
+        """Return the loss, or raise `error` unless snapshot.mode repairs it."""
         if not self.tells(error) or not self._rule.repairs:
             raise error
         return Lost(error, is_followed=False)
 
     def _check_time(self, client: Client, position: MongoPosition, *, is_set: bool) -> None:
-        """A stream that begins in the future waits for that time, and leaves out what happens until
-        then. `is_set`: the primary of a replica set is asked, whose clock is the log's. Raises
-        HeadraceError("mongodb.position_ahead")."""
+        """Refuse a position in the future: the stream would wait for that time, and skip events
+        until then. `is_set`: the server is the primary of a replica set, whose clock is the log's.
+        Raises HeadraceError("mongodb.position_ahead")."""
         reply = client.admin.command("ping")
         now: Timestamp = reply["operationTime"]
         allowed = _time(now) + (_NEXT_SECONDS << 32)
@@ -110,8 +112,8 @@ class StoredPosition(LostLog[MongoPosition]):
             )
 
     def _opened(self, start: dict[str, object], batch_size: int | None = None) -> bytes:
-        """The resume token of a stream that is opened for a moment. That there are events where it
-        begins, a server says with its first batch."""
+        """Open a stream and close it again; returns its resume token. Only the first batch shows
+        whether the server still has events at `start`."""
         cursor = self._run.cursor()
         try:
             return cursor.open(start, batch_size).token
@@ -127,14 +129,14 @@ class StoredPosition(LostLog[MongoPosition]):
         return error.code in _GONE
 
     def follow(self, after: MongoOffset) -> MongoOffset:  # noqa: ARG002
-        """Never asked for: the server has no position of its own."""
+        """Never called: the server has no position of its own."""
         raise AssertionError("a lost oplog is not followed")
 
     def make_room(self, lost: Lost) -> None:
-        """Nothing is kept for a position."""
+        """See LostLog; nothing is stored for a position."""
 
     def keep(self, lost: Lost) -> None:
-        """A gap in the oplog never closes."""
+        """See LostLog; a gap in the oplog never closes."""
 
 
 def _time(timestamp: Timestamp) -> int:
@@ -142,7 +144,8 @@ def _time(timestamp: Timestamp) -> int:
 
 
 def _check_system(stored: str, present: str) -> None:
-    """What is not known of one of them is not compared. Raises HeadraceError."""
+    """Refuse a checkpoint of another replica set or cluster; unknown parts are not compared. Raises
+    HeadraceError."""
     (name, _, identity), (present_name, _, present_identity) = (
         stored.partition("/"),
         present.partition("/"),

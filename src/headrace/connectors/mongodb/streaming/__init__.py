@@ -1,1 +1,1 @@
-"""The change stream: its cursor, its kernels, and the reader that fills the spool with it."""
+"""The change stream: its cursor, its kernels, and the reader that writes it to the spool."""

@@ -1,8 +1,8 @@
-"""A change stream's cursor: raw batches, and the cursor that follows when a server has lost it.
+"""A change stream's cursor: raw batches, and a new cursor when a server has lost the former.
 
-The driver's own change streams make an object of each event. This one sends their commands, as the
-drivers' specification of change streams has them: one session, resume tokens after batches, and
-the errors that a stream goes on after.
+The driver's own change streams create an object for each event. This one sends their commands, as
+the drivers' specification of change streams requires: one session, resume tokens after batches, and
+the errors after which a stream resumes.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ Client = MongoClient[dict[str, Any]]
 _RAW: CodecOptions[Any] = CodecOptions(document_class=RawBSONDocument)
 _RESUMABLE_CODES = frozenset(
     (
-        *(6, 7, 89, 91, 9001, 11600, 63, 150, 262, 13388),  # the network, a server that stops
+        *(6, 7, 89, 91, 9001, 11600, 63, 150, 262, 13388),  # network, stopping server
         *(189, 10107, 11602, 13435, 13436, 133),  # no primary any more
-        *(43, 136, 175, 234, 237, 11601),  # the cursor is gone: timed out, or killed
+        *(43, 136, 175, 234, 237, 11601),  # the cursor timed out, or was killed
     )
 )
-"""Those of the specification for servers that do not label their errors, and those of cursors that
-were killed (136, 175, 237, 11601)."""
+"""The specification's codes for servers that do not label resumable errors, and the codes of killed
+cursors (136, 175, 237, 11601)."""
 _ATTEMPTS = 3
 _CLOSE_SECONDS = 2
 _RESUMABLE = "ResumableChangeStreamError"
 
 
 class OneServer:
-    """Chooses one of the servers that a client may use, and stays with it while it may be used: a
-    cursor is known to one server only (the driver's `server_selector`)."""
+    """Selects one of a client's suitable servers, and keeps it while it is suitable: only one
+    server has the cursor (the driver's `server_selector`)."""
 
     def __init__(self) -> None:
         self._address: object = None
@@ -66,9 +66,9 @@ class OneServer:
 
 @dataclass(frozen=True)
 class ChangeStream:
-    """What a change stream is opened on and delivers: `database` and `collection` (None: all of
-    them), the stages after `$changeStream`, and the options of that stage. The server waits
-    `await_ms` for events before it returns an empty batch."""
+    """The target and contents of a change stream: `database` and `collection` (None: all of them),
+    the stages after `$changeStream`, and the options of that stage. The server waits `await_ms` for
+    events before it returns an empty batch."""
 
     database: str | None = None
     collection: str | None = None
@@ -84,19 +84,19 @@ class ChangeStream:
 
 
 def behind_token(token: bytes) -> dict[str, Any]:
-    """The stream goes on after a resume token, a BSON document. Tokens of `invalidate`, which
-    resumeAfter refuses, are right, too."""
+    """Start after a resume token, a BSON document. Tokens of `invalidate`, which resumeAfter
+    refuses, are also valid."""
     return {"startAfter": RawBSONDocument(token)}
 
 
 def from_time(time: int) -> dict[str, Any]:
-    """The stream begins with the operation at a timestamp (seconds << 32 | increment)."""
+    """Start with the operation at a timestamp (seconds << 32 | increment)."""
     return {"startAtOperationTime": Timestamp(time >> 32, time & 0xFFFFFFFF)}
 
 
 class ChangeStreamCursor:
-    """One thread calls it. Methods raise the driver's errors, and HeadraceError for replies that
-    are broken, or not those of MongoDB."""
+    """The cursor of a change stream, used by one thread. Methods raise the driver's errors, and
+    HeadraceError for replies that are broken, or not MongoDB's."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ChangeStreamCursor:
         stream: ChangeStream,
         progress: StreamProgress | None = None,
     ) -> None:
-        """`connect` makes a client that uses one of its servers."""
+        """`connect` creates a client that uses one of its servers."""
         self._connect, self._stream = connect, stream
         self._progress = progress or StreamProgress()
         self._client: Client | None = None
@@ -114,12 +114,12 @@ class ChangeStreamCursor:
         self._token = b""
 
     def open(self, start: Mapping[str, Any], batch_size: int | None = None) -> Reply:
-        """Opens the stream at `start` (`behind_token`, `from_time`, or empty: now); the first
-        batch. With a `batch_size` of 0 it is empty, and its token is that of `start`."""
+        """Open the stream at `start` (`behind_token`, `from_time`, or empty: now); returns the
+        first batch. With a `batch_size` of 0 it is empty, and its token is that of `start`."""
         if self._client is None:
             self._client = self._connect(OneServer())
         self._end_session()
-        # Causal consistency would add a read concern, and change streams have their own.
+        # Causal consistency would add a read concern, but change streams set their own.
         self._session = self._client.start_session(causal_consistency=False)
         target: Any = 1 if self._stream.collection is None else self._stream.collection
         reply = self._run(
@@ -134,8 +134,8 @@ class ChangeStreamCursor:
         return reply
 
     def more(self, seconds: float) -> Reply:
-        """The next batch; an empty one after `seconds` at most. When the server lost the cursor,
-        or closed it, another one is opened after the last batch."""
+        """Return the next batch; an empty one after `seconds` at most. When the server lost the
+        cursor, or closed it, another one is opened after the last batch."""
         if self._cursor == 0:
             return self._reopen()
         database, _, collection = self._namespace.partition(".")
@@ -151,21 +151,22 @@ class ChangeStreamCursor:
         return self._reopen()
 
     def _reopen(self) -> Reply:
-        """Until a server that is primary is known, others may refuse."""
+        """Open the cursor again, with several attempts: servers may refuse until a primary is
+        known."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self.open(behind_token(self._token))
             except (ConnectionFailure, OperationFailure) as error:
-                # The driver has looked long enough for a server when it finds none.
+                # The driver has already waited long enough if it finds no server.
                 if not is_resumable(error) or isinstance(error, ServerSelectionTimeoutError):
                     raise
         return self.open(behind_token(self._token))
 
     def _run(self, database: str, command: dict[str, Any]) -> Reply:
         assert self._client is not None
-        self._cursor = 0  # what fails leaves none to close
+        self._cursor = 0  # a failed command leaves no cursor to close
         began = time.monotonic()
-        # Commands are for the primary, unless they say otherwise.
+        # Commands go to the primary unless a read preference is given.
         answer: RawBSONDocument = self._client[database].command(
             command,
             read_preference=self._client.read_preference,
@@ -206,7 +207,7 @@ class ChangeStreamCursor:
 
 
 def is_resumable(error: PyMongoError) -> bool:
-    """Whether a change stream goes on with another cursor after this error of a `getMore`."""
+    """Whether a change stream resumes with another cursor after this error of a `getMore`."""
     if isinstance(error, ConnectionFailure):
         return True
     if not isinstance(error, OperationFailure):
@@ -215,7 +216,7 @@ def is_resumable(error: PyMongoError) -> bool:
 
 
 def _election(client: Client) -> object:
-    """What elected the primary that a client knows of; None: it knows of none, or of a mongos."""
+    """The election id of the primary that a client knows; None if it knows none, or a mongos."""
     for server in client.topology_description.server_descriptions().values():
         if server.server_type_name == "RSPrimary":
             return server.election_id
@@ -223,6 +224,6 @@ def _election(client: Client) -> object:
 
 
 def _reason(error: PyMongoError) -> str:
-    """What an error says, without the server's reply."""
+    """The message of an error, without the server's reply."""
     details = error.details if isinstance(error, OperationFailure) else None
     return str((details or {}).get("errmsg") or error)

@@ -1,6 +1,7 @@
-"""The parts of a change stream's event: found where they lie, checked, filtered, put into cells.
+"""The parts of a change stream's event: located in its bytes, checked, filtered, and written as
+cells.
 
-`parts` is memory of PARTS_BYTES: per part the type and the address of its value, 0 where the event
+`parts` is memory of PARTS_BYTES: the type and the address of each part's value, 0 if the event
 lacks it.
 """
 
@@ -30,10 +31,10 @@ from headrace.documents.kernels.value_sizes import ID_NAME_SIZE, id_element, nam
 from headrace.streaming.changes.kernels.row_kernel import CREATE, DELETE
 from headrace.streaming.changes.kernels.row_kernel import UPDATE as UPDATED_ROW
 
-# The scratch memory for that: the parts that rules concern, and one that kernels need.
+# Parts of the scratch memory: five that rules apply to, and one for the kernels.
 _SCRATCH_PARTS = 6
 
-# Parts of an event: the type and the address of each value; 0: it is lacking.
+# Parts of an event: the type and the address of each value; 0: missing.
 (
     ID,
     OPERATION_TYPE,
@@ -63,7 +64,7 @@ _NAMES = {
     b"txnNumber": TXN_NUMBER,
     b"splitEvent": SPLIT,
 }
-# Parts of an update's description, after those of the event, and its members.
+# Parts of an update's description, after those of the event.
 UPDATED, REMOVED, TRUNCATED = _PARTS, _PARTS + 1, _PARTS + 2
 _UPDATE_NAMES = {
     b"updatedFields": UPDATED,
@@ -75,8 +76,8 @@ PARTS_BYTES = 16 * (KEY + 1)
 
 
 def _table(names: dict[bytes, int]) -> np.ndarray:
-    """Per name: its length, its first and last eight bytes (of shorter ones the only ones, and
-    zeros), and its part."""
+    """A table of names: per name its length, its first, middle and last eight bytes (a shorter name
+    repeats the first, padded with zeros), and its part."""
     rows = []
     for name, text in names.items():
         first = as_word(name[:8].ljust(8, b"\0"))
@@ -95,7 +96,7 @@ _SEVEN_BYTES = (1 << 56) - 1
 
 @part
 def _word(name, length):
-    """The first bytes of a name, at most eight, and zeros."""
+    """The first eight bytes of a name, padded with zeros."""
     word = load64(name)
     return word if length >= 8 else word & ((1 << (8 * length)) - 1)
 
@@ -158,7 +159,7 @@ def place_of(parts, part):
 
 @part
 def cell_size(parts, part):
-    """Bytes of a part as a cell."""
+    """The size of a part as a cell, in bytes."""
     place = place_of(parts, part)
     kind = load64(parts + 16 * part)
     if place == 0 or kind == NULL_KIND:
@@ -168,7 +169,7 @@ def cell_size(parts, part):
 
 @part
 def put_cell(parts, part, out):
-    """A part as a cell: its type byte and its value; null if the part is missing."""
+    """Write a part as a cell: its type byte and its value; null if the part is missing."""
     place = place_of(parts, part)
     kind = load64(parts + 16 * part)
     if place == 0 or kind == NULL_KIND:
@@ -182,7 +183,7 @@ def put_cell(parts, part, out):
 
 @part
 def put_key(parts, out):
-    """As `put_cell`, but that an `_id` that is null is a value."""
+    """Write the `_id` as `put_cell` does, but a null `_id` as a value."""
     if load64(parts + 16 * KEY) != NULL_KIND:
         return put_cell(parts, KEY, out)
     store8(out, BINARY)
@@ -193,7 +194,7 @@ def put_key(parts, out):
 
 @part
 def _operation_word(parts):
-    """The event's operationType, where it has seven bytes at most; else 0."""
+    """The event's operationType as a word, if it has at most seven bytes; else 0."""
     if not is_of(parts, OPERATION_TYPE, STRING):
         return np.int64(0)
     place = place_of(parts, OPERATION_TYPE)
@@ -205,14 +206,14 @@ def _operation_word(parts):
 
 @part
 def defines(parts):
-    """Whether an event says what became of a collection itself."""
+    """Whether an event drops or renames a collection."""
     word = _operation_word(parts)
     return word in (_DROP, _RENAME)
 
 
 @part
 def operation_of(parts):
-    """The event's operation as rows have it; 0 for those that make none."""
+    """The event's operation, as in a row; 0 for events that make no row."""
     word = _operation_word(parts)
     if word == _INSERT:
         return np.int64(CREATE)
@@ -225,7 +226,7 @@ def operation_of(parts):
 
 @part
 def _filter_part(parts, part, is_change, rules, spare, out, room):
-    """A document after the rules, in the place of the part; returns 0 or a fault."""
+    """Apply the rules to a document, and replace the part by it; returns 0 or a fault."""
     place = place_of(parts, part)
     kind = load64(parts + 16 * part)
     if place == 0 or (kind != DOCUMENT and kind != ARRAY):
@@ -245,8 +246,8 @@ def _filter_part(parts, part, is_change, rules, spare, out, room):
 
 @part
 def filter_parts(parts, rules, scratch, scratch_size):
-    """Every part of an event that rules concern; returns 0 or a fault, NO_ROOM of documents.bson
-    where the scratch memory is too small."""
+    """Apply the rules to every part that they concern; returns 0 or a fault, NO_ROOM of
+    documents.bson if the scratch memory is too small."""
     share = scratch_size // _SCRATCH_PARTS
     room = share - PADDING
     spare = scratch + 5 * share

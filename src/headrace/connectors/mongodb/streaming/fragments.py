@@ -13,7 +13,7 @@ _SPLIT, _TOKEN = "splitEvent", "_id"
 
 
 class Fragments:
-    """The fragments of one event, in the order in which they come."""
+    """The fragments of one event, in the order of their arrival."""
 
     def __init__(self) -> None:
         self._members: dict[str, bytes] = {}
@@ -25,8 +25,8 @@ class Fragments:
         return self._count > 0
 
     def add(self, event: bytes) -> bytes | None:
-        """The event that is complete with this fragment; None: others follow. Its members are the
-        first ones that are not null, but its token is the last fragment's.
+        """Add a fragment; returns the complete event, None if further fragments follow. Of each
+        member the first value that is not null counts, but the token is the last fragment's.
 
         Raises HeadraceError("mongodb.broken_event") for anything but the next fragment.
         """

@@ -1,11 +1,11 @@
-"""Events of a change stream to frames: what rows are made of, each part where its reader finds it.
+"""Converts events of a change stream to frames, from which rows are made.
 
-A frame begins with FRAME_WORDS int64, by name below; then come a resume token, a document, and the
-event's images. It lies in a segment; its parts are at so many bytes from its beginning (0: the
-event has none). A frame without operation is a mark: everything up to its time and number was
+A frame begins with FRAME_WORDS int64, named below; then come a resume token, a document, and the
+event's images. It is in a segment; offsets of its parts are from its beginning (0: the event has no
+such part). A frame without an operation is a mark: everything up to its time and number was
 received.
 
-Where transactions are counted, the frames of one have the resume token from before it: after a
+If transactions are counted, the frames of a transaction have the resume token before it: after a
 restart inside of a transaction it is read from its beginning.
 """
 
@@ -56,47 +56,47 @@ from headrace.streaming.changes.kernels.row_kernel import (
     NUMBER,  # of the event among those of its time
     WALL_MS,  # wallTime, milliseconds since 1970; NULL: the server sent none
     TRANSACTION_NUMBER,  # txnNumber; NULL: none
-    TOKEN,  # where a stream goes on that is opened again
+    TOKEN,  # the resume token of a reopened stream
     TOKEN_SIZE,
-    TOKEN_NUMBER,  # of the last event up to there, as NUMBER
+    TOKEN_NUMBER,  # NUMBER of the last event up to that token
     OLD,  # the image before the change
     NEW,  # the image after it
-    EXTRA,  # the image of what an update changed
+    EXTRA,  # the image of an update's changes
     SESSION,  # the image of the transaction: its lsid
     SESSION_SIZE,
     LOG_BYTES,  # of the event
-    BORDER,  # where transactions are counted: OUTSIDE, BEGINS or GOES_ON
-    IS_END,  # of a mark: the server had no more at this time
+    BORDER,  # if transactions are counted: OUTSIDE, BEGINS or GOES_ON
+    IS_END,  # of a mark: the server had no further events at this time
 ) = range(18)
 FRAME_WORDS = 18
 FRAME_HEAD = 8 * FRAME_WORDS
 OUTSIDE, BEGINS, GOES_ON = range(3)
 
-# Words of the reader's state that this kernel has; the next kernel's come after them.
+# Words of the reader's state for this kernel, before those of the next kernel.
 (
     STATUS,
     AT,  # address of the next event's element in the batch
     EVENT_TIME,  # of the last event
     EVENT_NUMBER,
-    NEEDED,  # bytes that the next frame takes, where there is no room for it
-    IN_FRAGMENTS,  # 1: the event before was a fragment, and not the last one
+    NEEDED,  # bytes of the next frame, if there is no room for it
+    IN_FRAGMENTS,  # 1: the previous event was a fragment, but not the last one
     COUNTED,  # 1: transactions are counted
-    LAST_TOKEN,  # address of the last event's token, and what came before this batch
+    LAST_TOKEN,  # address of the last event's token, also of one before this batch
     LAST_TOKEN_SIZE,
     LAST_TOKEN_NUMBER,
-    RESUME_TOKEN,  # that of the event before the open transaction
+    RESUME_TOKEN,  # the token of the event before the open transaction
     RESUME_TOKEN_SIZE,
     RESUME_TOKEN_NUMBER,
-    OPEN_TIME,  # of the open transaction; 0: none
+    OPEN_TIME,  # of the open transaction; 0: none is open
     OPEN_NUMBER,  # its txnNumber
     OPEN_SESSION,  # address of its lsid, a document
     OPEN_SESSION_SIZE,
-    DEFINITIONS,  # IGNORED, or who is next to take an event of a collection itself
+    DEFINITIONS,  # IGNORED, or the next handler of an event of a collection itself
     OWN_FRAME_WORDS,
 ) = range(OWN_WORDS, OWN_WORDS + 19)
 IGNORED, PYTHON, KERNEL = range(3)
 
-# Why the kernel stopped. Faults of documents.bson are below 0.
+# Reasons why the kernel stopped. Faults of documents.bson are below 0.
 WRITTEN, NO_ROOM, NAMESPACE, FRAGMENT, NO_TOKEN, NO_TIME, NO_KEY, DEFINITION = range(8)
 FAULTS = {
     NO_TOKEN: "it has no _id, the resume token",
@@ -104,8 +104,8 @@ FAULTS = {
     NO_KEY: "it has no documentKey._id",
 }
 
-# What is to be done to the documents of a relation version: the address of its FieldRules, how many
-# there are, and the bytes of their longest new name.
+# The field rules for the documents of a relation version: the address of its FieldRules, their
+# number, and the bytes of their longest new name.
 FIELD_WORDS = 3
 _FIELDS_SIZE = 8 * FIELD_WORDS
 
@@ -133,7 +133,7 @@ def _relation(namespaces, mask, ns, size):
 
 @part
 def _count(state, time):
-    """The number of an event among those of its time, the first being 1."""
+    """Count an event among those of its time, the first being 1."""
     if load64(state + 8 * EVENT_TIME) != time:
         store64(state + 8 * EVENT_TIME, time)
         store64(state + 8 * EVENT_NUMBER, 0)
@@ -147,7 +147,7 @@ def _in_transaction(parts):
 
 @part
 def _border(parts, time, state):
-    """What an event is in its transaction; notes the transaction that is open after it."""
+    """The event's place in its transaction; notes the transaction that is open after it."""
     if not _in_transaction(parts):
         store64(state + 8 * OPEN_TIME, 0)
         return np.int64(OUTSIDE)
@@ -173,7 +173,7 @@ def _border(parts, time, state):
 
 @part
 def _frame_size(parts, operation, state):
-    """The most bytes that an event's frame takes."""
+    """The largest possible size of an event's frame, in bytes."""
     size = FRAME_HEAD + load32(place_of(parts, event_parts.ID))
     if _in_transaction(parts):
         size += HEAD_BYTES + cell_size(parts, event_parts.LSID)
@@ -191,7 +191,7 @@ def _frame_size(parts, operation, state):
 
 @part
 def _put_token(parts, border, frame, state):
-    """The token of a frame, and its size and number; returns its end."""
+    """Write the token of a frame, and its size and number; returns its end."""
     token = place_of(parts, event_parts.ID)
     size = load32(token)
     number = load64(state + 8 * EVENT_NUMBER)
@@ -207,7 +207,7 @@ def _put_token(parts, border, frame, state):
 
 @part
 def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
-    """The frame of an event; returns its end."""
+    """Write the frame of an event; returns its end."""
     border = np.int64(OUTSIDE)
     if load64(state + 8 * COUNTED):
         border = _border(parts, time, state)
@@ -283,7 +283,7 @@ def _read_event(document, size, parts, state):
 
 @part
 def _passed(parts, state):
-    """An event is done with: the next one finds its token."""
+    """Note the token of a handled event, for the next event."""
     store64(state + 8 * LAST_TOKEN, place_of(parts, event_parts.ID))
     store64(state + 8 * LAST_TOKEN_SIZE, load32(place_of(parts, event_parts.ID)))
     store64(state + 8 * LAST_TOKEN_NUMBER, load64(state + 8 * EVENT_NUMBER))

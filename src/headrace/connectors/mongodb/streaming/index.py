@@ -1,7 +1,7 @@
 """Frames of a change stream (see `frames`) to rows of the index, compiled.
 
-Each event is the end of a transaction of its own for ranges: a stream goes on after any of them.
-MongoDB's transactions matter where they are counted, and have records where they begin and end.
+For ranges, each event ends a transaction: a stream can resume after any event. MongoDB's own
+transactions matter only if they are counted, and then have records at their beginning and end.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -70,7 +70,7 @@ from headrace.streaming.changes.kernels.transaction_kernel import advance
 
 # Words of the reader's state, after those of `frames`.
 (
-    WALL_TIMES,  # 1: source.ts_ms is wallTime, where there is one
+    WALL_TIMES,  # 1: source.ts_ms is wallTime, if the event has one
     DONE_TIME,  # of the last frame
     DONE_NUMBER,
     DONE_TOKEN,  # virtual address of its token
@@ -91,23 +91,23 @@ END = np.dtype(
         ("transaction", "<i8"),
     ]
 )
-"""An event: how many rows of the segment come up to it, its time and number, its resume token
-(virtual address and size, and the number of the last event up to there), and its transaction: the
-virtual address of the image with its lsid (0: none) and its txnNumber."""
+"""The end of an event: the number of the segment's rows up to it, its time and number, its resume
+token (virtual address and size, and the number of the last event up to that token), and its
+transaction: the virtual address of the image with its lsid (0: none) and its txnNumber."""
 
 _END_SIZE = END.itemsize
-_MOST_ROWS = 4  # of one frame: the ending of a transaction, a beginning, a delete and its tombstone
+_MOST_ROWS = 4  # per frame: a transaction's end, a beginning, a delete and its tombstone
 _MOST_TRANSACTIONS = 2
 _NO_NUMBER = int(NULL)
 _INCREMENT = (1 << 32) - 1
-# Ordinals at one place, in the order of the log.
+# Ordinals of rows at one place, in the order of the log.
 _OF_ENDING, _OF_BEGIN, _OF_CHANGE = 0, 1, 2
 
 
 @part
 def _set_transaction(frame, virtual, state):
-    """The entry of the transaction table that a row refers to: the one before it, where that says
-    the same."""
+    """Set the entry of the transaction table that a row refers to: the previous entry, if it is the
+    same."""
     time = load64(frame + 8 * TIME)
     wall = load64(frame + 8 * WALL_MS)
     number = load64(frame + 8 * TRANSACTION_NUMBER)
@@ -140,7 +140,7 @@ def _add_border(rows, transactions, state, ordinal, size, relation, operation):
 
 @part
 def _end_open(rows, transactions, state):
-    """The open transaction ends, after its last event."""
+    """Add the end of the open transaction, after its last event."""
     store64(state + 8 * POSITION_HIGH, load64(state + 8 * DONE_TIME))
     store64(state + 8 * POSITION_LOW, load64(state + 8 * DONE_NUMBER))
     _add_border(rows, transactions, state, _OF_ENDING, 0, load64(state + 8 * ENDINGS) - 1, ENDING)
@@ -149,7 +149,7 @@ def _end_open(rows, transactions, state):
 
 @part
 def _done(frame, virtual, state):
-    """A frame is indexed."""
+    """Note an indexed frame."""
     store64(state + 8 * DONE_TIME, load64(frame + 8 * TIME))
     store64(state + 8 * DONE_NUMBER, load64(frame + 8 * NUMBER))
     store64(state + 8 * DONE_TOKEN, virtual + load64(frame + 8 * TOKEN))
@@ -159,7 +159,7 @@ def _done(frame, virtual, state):
 
 @part
 def _add_end(ends, session, transaction, state):
-    """A range may end after the last frame."""
+    """Add a possible end of a range, after the last frame."""
     entry = ends + _END_SIZE * load64(state + 8 * ENDS)
     store64(entry, load64(state + 8 * ROWS))
     store64(entry + 8, load64(state + 8 * DONE_TIME))
@@ -190,7 +190,7 @@ def _mark(frame, virtual, rows, transactions, ends, state):
 
 @part
 def _event(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
-    """An event; returns MORE, KEY (and nothing was added) or BROKEN."""
+    """Index an event; returns MORE, KEY (and nothing was added) or BROKEN."""
     size = load64(frame + 8 * SIZE)
     end = frame + size
     old = load64(frame + 8 * OLD)

@@ -1,4 +1,4 @@
-"""The collections of a change stream: their relation versions, by the names that events have."""
+"""The collections of a change stream: their relation versions, by their names in events."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FIRST_ENTRIES = 256
 
 
 class Collections(RelationVersions):
-    """The relation versions of a stream. `fields` (int64, FIELD_WORDS per version) is what is done
-    to the documents of each, `memory` (int64, open-addressed, NAMESPACE_WORDS each) holds the
-    versions that namespaces stand for. Both grow by replacement, as `table` does."""
+    """The relation versions of a stream. `fields` (int64, FIELD_WORDS per version) holds the field
+    rules of each, `memory` (int64, open-addressed, NAMESPACE_WORDS each) the versions of
+    namespaces. Both grow by replacement, as `table` does."""
 
     def __init__(
         self,
@@ -31,8 +31,8 @@ class Collections(RelationVersions):
         facts: Callable[[str, str], CollectionFacts],
         fields: Callable[[str, str], FieldRules],
     ) -> None:
-        """`captures` says whether a collection (database, collection) makes records, `facts` which,
-        and `fields` what is done to its documents."""
+        """`captures` says whether a collection (database, collection) makes records, `facts`
+        returns its facts, and `fields` its field rules."""
         super().__init__(rendering)
         self.memory = np.zeros((_FIRST_ENTRIES, NAMESPACE_WORDS), np.int64)
         self._captures, self._facts_of, self._fields_of = captures, facts, fields
@@ -44,11 +44,11 @@ class Collections(RelationVersions):
 
     @property
     def mask(self) -> int:
-        """What makes an entry's number of a hash."""
+        """The mask that yields the number of a hash's entry."""
         return len(self.memory) - 1
 
     def add(self, namespace: bytes) -> None:
-        """Enter a namespace as events name it, a document of `db` and `coll`."""
+        """Add a namespace in the form of events, a document of `db` and `coll`."""
         version = self._version(namespace)
         name = np.frombuffer(namespace + bytes(PADDING), np.uint8)
         self._names.append(name)
@@ -89,7 +89,8 @@ class Collections(RelationVersions):
         return self._numbers[database, collection]
 
     def forget(self, database: str, collection: str) -> None:
-        """A collection of this name is another one from here on: its next event makes a version."""
+        """Forget a collection that another one replaces: the next event of its name makes a new
+        version."""
         version = self._numbers.pop((database, collection), None)
         if version is None:
             return
@@ -105,6 +106,6 @@ class Collections(RelationVersions):
         self.fields[version] = rules.address, rules.count, rules.longest
 
     def captured(self) -> list[str]:
-        """Names of the captured collections of which events came."""
+        """Names of the captured collections that have had events."""
         numbers = list(self._numbers.values())
         return [self.facts[number].name for number in numbers if self.is_captured(number)]

@@ -1,4 +1,4 @@
-"""Watches the oplog: how far the query's place is from its oldest entry."""
+"""Watches the oplog: the distance of the query's position from its oldest entry."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _ILLEGAL_OPERATION = 20
 
 @dataclass(frozen=True)
 class OplogWindow:
-    """Seconds since 1970 of the oldest entry, and spans of time in seconds: what the oplog holds,
-    how old the query's place is, and how long the oplog still holds what follows it (`remaining`,
-    if it stays as long as it is)."""
+    """The time span of the oplog. `oldest` is the time of the oldest entry in seconds since 1970.
+    In seconds: `window` is the span of the oplog, `age` the age of the query's position, and
+    `remaining` the time for which the oplog still holds the changes after it, if its span does not
+    change."""
 
     oldest: int
     window: int
@@ -31,13 +32,13 @@ class OplogWindow:
     remaining: int
 
     def to_json(self) -> dict[str, Any]:
-        """The values by the names of the fields."""
+        """The values by field name."""
         return asdict(self)
 
 
 def read_window(client: Client, delivered: int) -> OplogWindow | None:
-    """The oplog and a place in it (seconds since 1970); None if no oplog can be seen, on a sharded
-    cluster for example. Raises the driver's errors."""
+    """Read the oplog's window for a position (seconds since 1970); None if no oplog is visible, as
+    on a sharded cluster. Raises the driver's errors."""
     oplog = client.local["oplog.rs"]
     try:
         with pymongo.timeout(_TIMEOUT_SECONDS):
@@ -47,7 +48,7 @@ def read_window(client: Client, delivered: int) -> OplogWindow | None:
             ]
     except OperationFailure as error:
         if error.code == _ILLEGAL_OPERATION:
-            return None  # no mongos lets anybody use the database `local`
+            return None  # a mongos does not permit to use the database `local`
         raise
     if None in entries:
         return None
@@ -64,7 +65,7 @@ def read_window(client: Client, delivered: int) -> OplogWindow | None:
 def watch_oplog(
     config: MongoConfig, progress: StreamProgress
 ) -> RetentionWatch[OplogWindow] | None:
-    """A watch as often as headrace.oplog.watch.interval says; None: never."""
+    """A watch at the interval headrace.oplog.watch.interval; None if that is 0."""
     clients: list[Client] = []
 
     def disconnect() -> None:
@@ -80,7 +81,7 @@ def watch_oplog(
 
     def warning(oplog: OplogWindow) -> str | None:
         least = config.headrace_oplog_window_min // 1000
-        # A place that is as new as the oplog's end is safe, however short the oplog is.
+        # A position near the oplog's end is safe, however short the oplog is.
         if oplog.remaining >= least or oplog.age * 2 < oplog.remaining:
             return None
         return (

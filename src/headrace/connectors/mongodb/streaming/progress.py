@@ -10,9 +10,9 @@ from typing import Any
 class StreamProgress:
     """Progress of all streams of one connector, set by the receiver's thread; others read it.
 
-    `acknowledged` is the clusterTime (seconds << 32 | increment) up to which Spark's checkpoint has
-    everything; 0: not known yet. `disconnects` counts cursors that were lost and replaced,
-    `elections` the primaries that followed another one.
+    `acknowledged` is the clusterTime (seconds << 32 | increment) up to which Spark's checkpoint
+    covers all events; 0: not known yet. `disconnects` counts cursors that were lost and replaced,
+    `elections` changes of the primary.
     """
 
     acknowledged: int = 0
@@ -24,7 +24,7 @@ class StreamProgress:
     _election: object = None
 
     def polled(self, seconds: float, *, is_empty: bool) -> None:
-        """The server was asked for events, and answered after so long."""
+        """Note that the server answered a request for events after so many seconds."""
         if is_empty:
             self.empty_polls += 1
             self.empty_poll_ms = int(seconds * 1000)
@@ -32,7 +32,7 @@ class StreamProgress:
             self.event_poll_ms = int(seconds * 1000)
 
     def primary_is(self, election: object) -> None:
-        """The replica set's primary was elected in this election; None: that is not known."""
+        """Note the election of the replica set's present primary; None: unknown."""
         if election is None or election == self._election:
             return
         self.elections += self._election is not None

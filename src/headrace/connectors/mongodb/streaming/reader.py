@@ -38,14 +38,15 @@ _HALF = (1 << 64) - 1
 _FIRST_SCRATCH = 1 << 19
 _NO_CHANGES = row_kernel.SKIP_CREATE | row_kernel.SKIP_UPDATE | row_kernel.SKIP_DELETE
 _SEEN_END = np.dtype([(name, "O" if name == "token" else "<i8") for name in index.END.names or ()])
-"""An end of which the token itself is known, and not its place in a segment."""
+"""The dtype of an end that has the token itself, instead of its address in a segment."""
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """`changes`: options of row_kernel.add_change. `borders`: transactions are counted, and have
-    records in this topic where they begin and end. `wall_times`: source.ts_ms is the event's
-    wallTime. `left_out` is called for an event that cannot be processed; None: it is an error."""
+    """Options of a reader. `changes`: options of row_kernel.add_change. `borders`: transactions are
+    counted, and have records of their beginnings and ends in this topic. `wall_times`: source.ts_ms
+    is the event's wallTime. `left_out` is called for an event that cannot be processed; None: it is
+    an error."""
 
     changes: int
     borders: str | None = None
@@ -54,8 +55,8 @@ class ReaderOptions:
 
 
 class _Batch:
-    """Events that lie one after the other as elements of an array, bytes `first` to `last` of
-    `data`; the kernel sees them from the address `at` to that of the zero byte, `end`."""
+    """Consecutive events, as elements of an array, bytes `first` to `last` of `data`; the kernel
+    reads them from the address `at` to `end`, that of the zero byte."""
 
     def __init__(self, data: bytes, first: int, last: int) -> None:
         self._data = data
@@ -70,12 +71,12 @@ class _Batch:
         return _Batch(array + bytes(PADDING), 0, len(array))
 
     def event(self, at: int) -> bytes:
-        """The event whose element begins at an address; as much as there is of a broken one."""
+        """The event whose element begins at an address; if it is broken, its available bytes."""
         start, end = self._span(at)
         return self._data[start:end]
 
     def behind(self, at: int) -> int:
-        """The address behind the event whose element begins at another one."""
+        """The address after the event whose element begins at `at`."""
         return self._base + self._span(at)[1]
 
     def _span(self, at: int) -> tuple[int, int]:
@@ -99,8 +100,8 @@ class ChangeStreamReader(SegmentReader):
         progress: StreamProgress,
         renamed: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]] | None = None,
     ) -> None:
-        """`start` has a token. `renamed` gives the names (database, collection) that stand for
-        other collections after an event of a collection itself; None: they never do."""
+        """`start` has a token. `renamed` returns the names (database, collection) that stand for
+        other collections after an event of a collection itself; None: names never change."""
         super().__init__(collections, start, index.STATE_WORDS)
         assert start.token is not None
         self._cursor, self._collections = cursor, collections
@@ -111,7 +112,7 @@ class ChangeStreamReader(SegmentReader):
         self._needed = 0
         self._mark: tuple[bytes, bool] | None = None  # a token, and whether the log ends there
         self._was_end = False
-        self._leaves_out = False  # the next event
+        self._leaves_out = False  # whether the next event is left out
         self._fragments = Fragments()
         self._parts = np.zeros(event_parts.PARTS_BYTES, np.uint8)
         self._scratch = np.empty(_FIRST_SCRATCH + PADDING, np.uint8)
@@ -139,11 +140,11 @@ class ChangeStreamReader(SegmentReader):
         self._cursor.close()
 
     def acknowledge(self, place: int) -> None:
-        """See LogReader: the server keeps no place for us, but the oplog is watched."""
+        """See LogReader: the server stores no position, but the oplog is watched."""
         self._progress.acknowledged = max(self._progress.acknowledged, place >> 64)
 
     def read_into(self, target: memoryview, seconds: float) -> int:
-        """See LogReader: frames of the events that came."""
+        """See LogReader: writes frames of the received events."""
         if not self._batches and self._mark is None:
             self._take(lambda: self._cursor.more(seconds), is_first=False)
         address = address_of(np.frombuffer(target, np.uint8))
@@ -157,8 +158,8 @@ class ChangeStreamReader(SegmentReader):
         return written
 
     def _take(self, ask: Callable[[], Reply], *, is_first: bool) -> None:
-        """A reply is what is written next. That there are no more events says an empty answer of
-        the server to a `getMore`, and no other."""
+        """Take a reply, which is written next. Only an empty reply to a `getMore` shows that the
+        server has no further events."""
         try:
             reply = ask()
         except PyMongoError as error:
@@ -176,8 +177,8 @@ class ChangeStreamReader(SegmentReader):
     # -- events to frames -----------------------------------------------------------------------
 
     def _begin_reply(self) -> None:
-        """The kernel begins with a batch. What it noted in the one before moves to memory that
-        stays."""
+        """Let the kernel begin with a batch. Data that it noted in the former batch is copied to
+        memory that stays valid."""
         state = self.state
         state[frames.AT] = self._batches[0].at
         kept = []
@@ -194,17 +195,17 @@ class ChangeStreamReader(SegmentReader):
         self._kept = [*kept, *self._batches]
 
     def _noted(self, word: int) -> bytes:
-        """The bytes that the kernel noted by their address and size."""
+        """The bytes whose address and size the kernel noted."""
         return ctypes.string_at(int(self.state[word]), int(self.state[word + 1]))
 
     def _number_at(self, time: int) -> int:
-        """How many events came at a clusterTime that is not before the last one's."""
+        """The number of events at a clusterTime that is not before the last event's."""
         is_last = int(self.state[frames.EVENT_TIME]) & _HALF == time
         return int(self.state[frames.EVENT_NUMBER]) if is_last else 0
 
     def _write(self, target: int, room: int) -> int:
-        """Frames of the first batch; returns their bytes. An event that is left out is passed
-        alone, as one of an operation that is skipped."""
+        """Write frames of the first batch; returns their bytes. An event that is left out is
+        processed alone, like an event of a skipped operation."""
         last, changes = self._batches[0].end, self._options.changes
         if self._leaves_out:
             last, changes = self._batches[0].behind(int(self.state[frames.AT])), _NO_CHANGES
@@ -257,18 +258,18 @@ class ChangeStreamReader(SegmentReader):
         return True
 
     def _defined(self, event: bytes) -> None:
-        """The next event says what became of a collection itself."""
+        """Handle the next event, which drops or renames a collection."""
         assert self._renamed is not None
         try:
             named = bson.decode(event)
         except bson.errors.InvalidBSON:
-            named = {}  # the kernel says what is wrong with it
+            named = {}  # the kernel reports what is wrong with it
         for path in self._renamed(named) if named else ():
             self._collections.forget(*path)
         self.state[frames.DEFINITIONS] = frames.KERNEL
 
     def _leave_out(self, event: bytes) -> None:
-        """The next event has a document in which a new name is taken."""
+        """Report the next event, in which a rule's new name already exists, and leave it out."""
         namespace = members(event)["ns"]
         names = bson.decode(event[namespace.begin : namespace.end])
         collection = f"{names['db']}.{names['coll']}"
@@ -279,7 +280,7 @@ class ChangeStreamReader(SegmentReader):
         self._leaves_out = True
 
     def _add_fragment(self, batch: _Batch, event: bytes) -> None:
-        """Adds a fragment; after the last one, the whole event is a batch before the rest."""
+        """Add a fragment; after the last one, the whole event becomes the first batch."""
         state = self.state
         batch.at = batch.behind(int(state[frames.AT]))
         whole = self._fragments.add(event)
@@ -290,7 +291,8 @@ class ChangeStreamReader(SegmentReader):
         state[frames.AT] = self._batches[0].at
 
     def _write_mark(self, target: memoryview, token: bytes, is_end: bool) -> int:
-        """A mark after the events of a reply, once there is room for it; returns its bytes."""
+        """Write a mark after the events of a reply, once there is room for it; returns its
+        bytes."""
         state, time = self.state, token_time(token)
         number = token_number = self._number_at(time)
         if state[frames.OPEN_TIME]:
@@ -316,7 +318,7 @@ class ChangeStreamReader(SegmentReader):
 
     @property
     def received(self) -> Received:
-        """See LogReader. No transaction is ever open: each event ends one."""
+        """See LogReader. No transaction is ever open, because each event ends one."""
         state = self.state
         end = np.zeros(1, _SEEN_END)
         end["time"], end["number"] = state[index.DONE_TIME], state[index.DONE_NUMBER]
@@ -333,7 +335,7 @@ class ChangeStreamReader(SegmentReader):
         )
 
     def unit_bytes(self, piece: Piece | None) -> int:  # noqa: ARG002
-        """See LogReader: of a frame, once there was no room for it."""
+        """See LogReader: the bytes of the next frame, if there was no room for it."""
         return self._needed
 
     def run(self, piece: Piece) -> int:

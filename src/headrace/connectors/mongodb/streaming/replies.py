@@ -1,6 +1,6 @@
-"""What a server answers to the commands of a change stream's cursor, as it lies in its bytes.
+"""Replies of the server to the commands of a change stream's cursor, located in their bytes.
 
-No object is made of an event: a reply says where its batch is.
+No object is created for an event: a reply has the position of its batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INT32, _INT64 = struct.Struct("<i"), struct.Struct("<q")
 
 
 class Member(NamedTuple):
-    """A member of a document: its type, and where its value begins and ends."""
+    """A member of a document: its type, and the beginning and end of its value."""
 
     kind: int
     begin: int
@@ -50,12 +50,12 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event came."""
+        """Whether the reply has no events."""
         return self.last - self.first <= SMALLEST_DOCUMENT
 
 
 def read_reply(data: bytes) -> Reply:
-    """The reply that is the document `data`. Raises HeadraceError: `mongodb.broken_reply`,
+    """Parse the reply in the document `data`. Raises HeadraceError: `mongodb.broken_reply`,
     `mongodb.unsupported_server`."""
     try:
         return _reply(data)
@@ -90,8 +90,8 @@ def _reply(data: bytes) -> Reply:
 
 
 def check_token(token: bytes) -> None:
-    """Positions are places in time, which MongoDB's resume tokens contain. Raises
-    HeadraceError("mongodb.unsupported_server") for a token of another form that a server gave."""
+    """Check that a server's token contains a time, as positions require and MongoDB's tokens do.
+    Raises HeadraceError("mongodb.unsupported_server") for a token of another form."""
     try:
         token_time(token)
     except HeadraceError:
@@ -111,13 +111,13 @@ def _of_kind(member: Member, kind: Kind) -> Member:
 
 
 def members(data: bytes, start: int = 0) -> dict[str, Member]:
-    """The members of the document that begins at `start`. Raises ValueError where it is broken."""
+    """The members of the document that begins at `start`. Raises ValueError if it is broken."""
     return dict(each_member(data, start))
 
 
 def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, Member]]:
-    """The members of a document in turn. Raises ValueError at the first that is broken."""
-    # What is read after the value of a member lies in the document around it.
+    """Yield the members of a document. Raises ValueError at the first broken member."""
+    # Bytes read after a member's value are still inside of the enclosing document.
     address = address_of(np.frombuffer(data, np.uint8))
     size = int(value_size(DOCUMENT, address + start, len(data) - start))
     if size < 0:

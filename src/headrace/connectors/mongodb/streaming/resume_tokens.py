@@ -1,4 +1,4 @@
-"""The resume tokens that offsets hold: read once per range, from where the log has them."""
+"""The resume tokens in offsets: read once per range, from the spool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ResumeTokens(EndMarks[MongoPosition]):
     def shown(
         self, start: MongoOffset, end: MongoOffset, memory: Callable[[int], memoryview]
     ) -> MongoOffset:
-        """`end` with its token, and the session of its event's transaction."""
+        """Return `end` with its token, and with the session of its event's transaction."""
         unread = end.position.unread
         if end is start or unread is None:
             return end
@@ -36,4 +36,4 @@ class ResumeTokens(EndMarks[MongoPosition]):
         )
 
     def write(self, transactions: np.ndarray, end: MongoPosition) -> None:
-        """Records show nothing of it."""
+        """See EndMarks; records show nothing of it."""
