@@ -8,6 +8,6 @@ from headrace.spark.checkpoint import local_path, query_id
 
 
 def query_of(checkpoint: str) -> str:
-    """The id of the query that writes its checkpoint to this folder, a path or a `file:` URI;
-    empty when that is not to be read here."""
+    """The id of the query that writes its checkpoint to this folder, a path or a `file:` URI; empty
+    if it cannot be read on this host."""
     return query_id(Path(local_path(checkpoint)))

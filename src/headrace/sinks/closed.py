@@ -1,4 +1,4 @@
-"""The end of a query whose output nobody reads any more, as in `headrace run … | head`."""
+"""The end of a query whose output is no longer read, as in `headrace run … | head`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLOSED = "console.closed"
 
 
 def output_closed() -> HeadraceError:
-    """The error that ends the query; the command line takes it for an orderly end."""
+    """The error that ends the query; the command line treats it as a regular end."""
     return HeadraceError(
         CLOSED,
         "The reader of the output has closed it",
@@ -21,8 +21,8 @@ def output_closed() -> HeadraceError:
 
 
 def is_unread(stream: IO[Any] | None) -> bool:
-    """Whether `stream` is a pipe, socket or terminal whose other end is closed, or is itself (which
-    is None)."""
+    """Whether `stream` is a pipe, socket or terminal whose other end is closed, or is itself closed
+    (None)."""
     if stream is None:
         return True
     try:
@@ -30,5 +30,5 @@ def is_unread(stream: IO[Any] | None) -> bool:
     except io.UnsupportedOperation:
         return False
     poll = select.poll()
-    poll.register(output, 0)  # errors and hang-ups are always told
+    poll.register(output, 0)  # errors and hang-ups are always reported
     return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))

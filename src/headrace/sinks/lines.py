@@ -1,8 +1,8 @@
-"""Event columns to JSON lines, in one compiled pass over the Arrow buffers.
+"""Converts event columns to JSON lines, in one compiled pass over the Arrow buffers.
 
 A line is `{"topic":…,"key":…,"value":…,"headers":{…}}` and a newline. Keys, values and header
-values hold JSON text already and are copied as they are, unless they are plain texts: these become
-strings, as topics and names of headers do.
+values are JSON text already and are copied unchanged, unless they are plain texts: these become
+strings, like topics and names of headers.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
@@ -33,7 +33,7 @@ from headrace.errors import HeadraceError
 _PADDING = 64
 _LINE_FRAME = 64  # more than the fixed bytes of a line, quotes and separators included
 _HEADER_FRAME = 8
-_ESCAPED = 6  # the most bytes that one byte becomes inside quotes
+_ESCAPED = 6  # the most bytes of one byte inside quotes
 
 # Words of the kernel's argument block (int64). A column takes three: validity, offsets, data.
 _TOPIC, _KEY, _VALUE, _SEQUENCE, _NAME, _CONTENT = 0, 3, 6, 9, 12, 15
@@ -51,7 +51,7 @@ _HEADERS_LABEL = np.frombuffer(b',"headers":{' + bytes(16), np.uint8)
 
 @part
 def _copy(source, length, target):
-    """Copy exactly `length` bytes: Arrow promises nothing after a buffer's end."""
+    """Copy exactly `length` bytes: Arrow guarantees no bytes after a buffer's end."""
     if length >= 16:
         end = length - 16
         for offset in range(0, end, 16):
@@ -102,8 +102,8 @@ def _is_null(block, column, row):
 
 @part
 def _put_json(block, column, row, out):
-    """Copy the JSON text of a cell, or its plain text as a string, `null` for none; -1 for a cell
-    that cannot be JSON."""
+    """Write the JSON text of a cell, or its plain text as a string, `null` for a null; -1 for a
+    cell that cannot be JSON."""
     if _is_null(block, column, row):
         store32(out, 0x6C6C756E)
         return out + 4
@@ -215,9 +215,9 @@ def _write_lines(block, rows, labels, out):
 class LineWriter:
     """Renders record batches with the columns topic, key, value, headers and sequence.
 
-    `sorted` stays True while the sequences of all batches given so far rise; `first` and `last`
-    are the sequences at both ends. With `with_ends`, `ends` holds the end of every line of
-    the last batch (int64, bytes from the start of its lines). `texts` are those of key, value and
+    `sorted` stays True while the sequences of all batches so far increase; `first` and `last` are
+    the first and the last sequence. With `with_ends`, `ends` holds the end of every line of the
+    last batch (int64, bytes from the start of its lines). `texts` are those of key, value and
     header that are plain texts.
     """
 
@@ -272,7 +272,8 @@ class LineWriter:
         return self._buffer[: end - out].data
 
     def _place_texts(self, block: np.ndarray, role: str, column: int) -> int:
-        """Enter whether a column has plain texts; returns what a byte of it becomes at most."""
+        """Note whether a column has plain texts; returns the most bytes of one of its bytes in a
+        line."""
         is_text = role in self._texts
         block[_TEXTS + column // 3] = is_text
         return _ESCAPED if is_text else 1
@@ -286,7 +287,7 @@ def _text(array: pa.Array, kept: list[pa.Array]) -> pa.Array:
 
 
 def _place(block: np.ndarray, column: int, array: pa.Array) -> int:
-    """Enter a column's addresses; returns the bytes of its data."""
+    """Note a column's addresses; returns the bytes of its data."""
     addresses = column_addresses(array)
     block[column : column + 3] = addresses[:3]
     block[_SHIFTS + column // 3] = addresses.shift
@@ -294,8 +295,8 @@ def _place(block: np.ndarray, column: int, array: pa.Array) -> int:
 
 
 def _place_headers(block: np.ndarray, lists: pa.Array, escaped: int, kept: list[pa.Array]) -> int:
-    """Enter the headers column; returns the bytes that its headers can take in lines. `escaped`:
-    those that a byte of a value becomes at most."""
+    """Note the addresses of the headers column; returns the most bytes of its headers in lines.
+    `escaped`: the most bytes of one byte of a value."""
     if pa.types.is_null(lists.type) or lists.null_count == len(lists):
         return 0
     if pa.types.is_large_list(lists.type):

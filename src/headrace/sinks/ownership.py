@@ -1,4 +1,4 @@
-"""One process at a time writes what a sink keeps."""
+"""Locks that let only one process at a time write a sink's files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LOG = logging.getLogger(__name__)
 
 @contextmanager
 def keep_others_from(file: IO[Any], in_use: HeadraceError) -> Iterator[None]:
-    """Keep other processes from an open file meanwhile. Raises `in_use` if one has it; a file
-    system without locks keeps nobody away."""
+    """Lock an open file against other processes while the context is open. Raises `in_use` if one
+    has the lock; a file system without locks excludes nobody."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Names of what tasks write for a micro-batch, before it is committed."""
+"""Names of the files that tasks write for a micro-batch, before it is committed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 def task_part_name() -> str:
     """The name of this task attempt's part: `BATCH-PARTITION-ATTEMPT-RANDOM`. A driver counts the
-    attempts from zero, so what is left of another one may write under the same three numbers."""
+    attempts from zero, so a task left over from another driver may use the same three numbers."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -20,7 +20,7 @@ def task_part_name() -> str:
 
 
 def sweep_parts(folder: Path, batch: int) -> None:
-    """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
+    """Delete the parts of micro-batches up to `batch`, also of failed attempts."""
     for part in folder.iterdir():
         number, _, _ = part.name.partition("-")
         if number.isdigit() and int(number) <= batch:
@@ -46,6 +46,6 @@ def _note(folder: Path, batch: int) -> Path:
 
 
 def write_all(file: int, content: memoryview) -> None:
-    """Write every byte: one call may write less. Raises OSError."""
+    """Write all bytes: a single call may write fewer. Raises OSError."""
     while content:
         content = content[os.write(file, content) :]

@@ -1,4 +1,4 @@
-"""The requirement of sinks that write lines of JSON on the converters."""
+"""The requirement that sinks of JSON lines have on the converters."""
 
 from __future__ import annotations
 

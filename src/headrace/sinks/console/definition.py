@@ -1,4 +1,4 @@
-"""The `console` sink as headrace's registry knows it."""
+"""The definition of the `console` sink in headrace's registry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConsoleDefinition(SinkDefinition):
 
 
 class _Terminal(Sink):
-    """The sink of a query."""
+    """The console sink of a query."""
 
     def __init__(self) -> None:
         from headrace.sinks.console.sink import ConsoleSink

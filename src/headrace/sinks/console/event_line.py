@@ -1,4 +1,4 @@
-"""One event as one line: time, operation, topic, key, and what changed."""
+"""Formats an event as one line: time, operation, topic, key, and the change."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ OPERATIONS = {
     "t": ("truncate", "bold red"),
     "m": ("message", "magenta"),
 }
-"""Debezium's operation codes: what a reader sees, and its colour."""
+"""Debezium's operation codes, with the word and the colour of each."""
 _LONGEST = 48
 Content = str | bytes | bytearray | None
-"""A key or value, as its column has it."""
+"""A key or value, in the type of its column."""
 _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 
 def event_line(topic: str, key: Content, value: Content) -> Text:
-    """The line of one record; key and value are JSON text with or without schemas, or anything
-    else, or None. Bytes that are not JSON are shown in base64."""
+    """Return the line of one record; key and value are JSON text with or without schemas, or
+    anything else, or None. Bytes that are not JSON are shown in base64."""
     line = Text(no_wrap=True, overflow="ellipsis")
     event = _payload(value)
     envelope = event if isinstance(event, dict) and event.get("op") in OPERATIONS else None
@@ -52,8 +52,8 @@ def event_line(topic: str, key: Content, value: Content) -> Text:
 
 
 def _append_change(line: Text, envelope: dict[str, Any], key: dict[str, Any]) -> None:
-    """The columns that changed, or those of the row that the key does not tell; of a deleted row
-    also without nulls, which stand for what the log leaves out."""
+    """Append the columns that changed, or the columns of the row that are not in the key; for a
+    deleted row without nulls, which stand for values that the log leaves out."""
     before, after = _row(envelope.get("before")), _row(envelope.get("after"))
     if envelope["op"] == "u" and isinstance(before, dict) and isinstance(after, dict):
         changed = [name for name in after if name not in before or before[name] != after[name]]
@@ -86,7 +86,7 @@ def _append_change(line: Text, envelope: dict[str, Any], key: dict[str, Any]) ->
 
 
 def _append_description(line: Text, description: dict[str, Any]) -> None:
-    """The changes of an update whose row from before is not there."""
+    """Append the changes of an update without the row before it."""
     updated = _row(description.get("updatedFields"))
     changes = dict(updated) if isinstance(updated, dict) else {}
     changes |= dict.fromkeys(description.get("removedFields") or (), "removed")
@@ -98,7 +98,7 @@ def _append_description(line: Text, description: dict[str, Any]) -> None:
 
 
 def _row(state: object) -> object:
-    """A row as it is, a document that is written as JSON text as its members."""
+    """Return a row unchanged, but a document in JSON text as its members."""
     if isinstance(state, str) and state.startswith("{"):
         try:
             return json.loads(state)
@@ -127,7 +127,7 @@ def _short_key(key: Content) -> str:
 
 
 def _time(envelope: dict[str, Any] | None) -> str:
-    """When the database changed it (UTC), else when it was read."""
+    """The time at which the database changed the row (UTC), else the time at which it was read."""
     if envelope is not None:
         source = envelope.get("source")
         stamps = (source.get("ts_ms") if isinstance(source, dict) else None, envelope.get("ts_ms"))
@@ -146,5 +146,5 @@ def _short(content: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """Data must not move the cursor or change colours."""
+    """Replace control characters: data must not move the cursor or change colours."""
     return text.translate(_CONTROL)

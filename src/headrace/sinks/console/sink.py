@@ -1,4 +1,5 @@
-"""Shows a stream on the terminal: lines, and below them a live line with rate and lag."""
+"""Shows a stream on the terminal: lines of events, and below them a status line with rate and
+lag."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _RATE_WINDOW_S = 5.0
 
 
 class Shown(NamedTuple):
-    """A record as the driver sees it."""
+    """A record as the driver collects it."""
 
     topic: str
     key: Content
@@ -35,8 +36,8 @@ class Shown(NamedTuple):
 class ConsoleSink:
     """A context manager; `write` goes to `foreachBatch`, `progress` to the supervisor.
 
-    Of every micro-batch the first `lines` events in total order are printed, and the number of
-    the others. `take` rows of it reach the driver, and `on_records` gets them in order.
+    Of every micro-batch the first `lines` events in total order are printed, and the number of the
+    others. The driver collects `take` rows of it, which `on_records` gets in order.
     """
 
     def __init__(
@@ -72,12 +73,12 @@ class ConsoleSink:
             self._live = None
 
     def write(self, frame: DataFrame, _batch: int) -> None:
-        """One micro-batch: one pass over it, a bounded number of rows to the driver. Raises
+        """Show a micro-batch: one pass over it, with a bounded number of rows to the driver. Raises
         HeadraceError("console.closed") when nobody reads the lines any more."""
         from pyspark.sql import Observation
         from pyspark.sql.functions import count, lit
 
-        # The count rides along with the pass that finds the first rows.
+        # The pass that finds the first rows also counts all rows.
         counted = Observation()
         events = frame.select("topic", "key", "value", "sequence")
         observed = events.observe(counted, count(lit(1)).alias("rows"))
@@ -86,11 +87,11 @@ class ConsoleSink:
             records = [Shown(row["topic"], row["key"], row["value"]) for row in first]
             try:
                 self.show(records, max(0, int(counted.get["rows"]) - len(records)))
-            except (BrokenPipeError, SystemExit):  # rich ends the thread, which is Spark's
+            except (BrokenPipeError, SystemExit):  # rich would end the thread, which is Spark's
                 raise output_closed() from None
 
     def show(self, records: Sequence[Shown], more: int) -> None:
-        """Print records in the order given; `more` were left out before."""
+        """Print records in the order given; `more` others were left out."""
         count = len(records) + more
         with self._lock:
             self.total += count
@@ -111,7 +112,7 @@ class ConsoleSink:
             self._on_records(records, more)
 
     def progress(self, progress: Mapping[str, Any]) -> None:
-        """The supervisor's progress: an idle stream has no lag."""
+        """Take the supervisor's progress: an idle stream has no lag."""
         if not progress.get("numInputRows"):
             with self._lock:
                 self._lag_ms = None
@@ -130,7 +131,7 @@ class ConsoleSink:
 
 
 def _hanging(line: Text, console: Console) -> Text:
-    """The line in the console's width: what does not fit goes on below the operation."""
+    """The line in the console's width: the rest is continued below the operation."""
     room = max(_NARROWEST, console.width - _INDENT)
     if line.cell_len <= console.width or console.width < _INDENT + _NARROWEST:
         return line
@@ -143,7 +144,8 @@ def _hanging(line: Text, console: Console) -> Text:
 
 
 def _lag_ms(value: Content) -> float | None:
-    """The time from the change in the database to now, for a streamed event."""
+    """Milliseconds from the change in the database to now, for a streamed event; None for
+    others."""
     try:
         document = json.loads(value or "null")
         if isinstance(document, dict) and document.keys() == {"schema", "payload"}:

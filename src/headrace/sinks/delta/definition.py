@@ -1,4 +1,4 @@
-"""The `delta` sink as headrace's registry knows it."""
+"""The definition of the `delta` sink in headrace's registry."""
 
 from __future__ import annotations
 

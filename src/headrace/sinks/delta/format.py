@@ -29,7 +29,7 @@ _FIXED = {
     "delta.appendOnly": "false",
     "delta.enableChangeDataFeed": "false",
 }
-"""Properties of tables that have no other value here."""
+"""Table properties whose values headrace sets; other values are refused."""
 
 
 class DeltaFormat:
@@ -39,7 +39,7 @@ class DeltaFormat:
     options: Sequence[str] = (_PATH, _CATALOG, f"{_TABLE}*")
 
     def packages(self, options: Mapping[str, str]) -> Sequence[str]:
-        """See LakeFormat. Raises HeadraceError("delta.no_catalog") where tables are to be in
+        """See LakeFormat. Raises HeadraceError("delta.no_catalog") if the tables are to be in
         Spark's catalog, and Delta has none for this Spark."""
         names = ("delta-kernel-api", "delta-kernel-defaults", "delta-storage")
         of_kernel = tuple(f"io.delta:{name}:{VERSION}" for name in names)
@@ -72,7 +72,7 @@ class DeltaFormat:
         schema_json(schema.columns)
 
     def prove(self, options: Mapping[str, str]) -> str | None:
-        """See LakeFormat: of a catalog its jars are looked for. Raises
+        """See LakeFormat: if the tables are to be in a catalog, also finds its jars. Raises
         HeadraceError("spark.jars_not_found"), too."""
         proved = prove_folder(self._path(options))
         if _CATALOG not in options:
@@ -83,7 +83,7 @@ class DeltaFormat:
         return f"{proved}; Spark's catalog can have the tables, by {jar.name}"
 
     def prove_catalog(self, options: Mapping[str, str], spark: Mapping[str, str]) -> str | None:  # noqa: ARG002
-        """See LakeFormat: nothing; a metastore is reached by Spark alone."""
+        """See LakeFormat: tries nothing, because only Spark reaches a metastore."""
         return None
 
     def local(self, folder: Path) -> dict[str, str]:
@@ -122,9 +122,9 @@ class DeltaFormat:
 
 
 def table_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """The properties of new tables: those of the options `table.*`, and what every table has.
+    """The properties of new tables: those of the options `table.*`, and those of every table.
 
-    Raises HeadraceError("delta.table_property") for one that has no other value here.
+    Raises HeadraceError("delta.table_property") for a property that headrace sets to another value.
     """
     given = {
         name.removeprefix(_TABLE): value

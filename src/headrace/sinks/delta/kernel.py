@@ -1,7 +1,7 @@
 """Delta Kernel in Spark's JVM: a table's state, its live files and its commits, as JSON.
 
-Nothing of a file crosses the gateway by itself: Kernel writes live files as lines of JSON and reads
-a commit's actions from such lines, as it does with the log.
+The descriptions of files do not cross the gateway one by one: Kernel writes live files as lines of
+JSON and reads a commit's actions from such lines, as it does with the log.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 WRITER = DOMAIN = "headrace"
 _LOCAL_LOG = ("io.delta.kernel.logStore.file.impl", "io.delta.storage.LocalLogStore")
-"""How Kernel writes logs in local folders. What it would take by itself starts two processes and
-writes a file of checksums for each file, which is half of what a commit costs."""
+"""The class with which Kernel writes logs in local folders. Its default starts two processes and
+writes a checksum file for each file, which is half of the cost of a commit."""
 _CONFLICTS = (
     "ConcurrentWriteException",
     "ConcurrentTransactionException",
@@ -46,22 +46,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Metadata:
-    """A version of a table, whose `snapshot` is Kernel's; columns as its log has them."""
+    """A version of a table, with Kernel's `snapshot`; columns as in the log."""
 
     version: int
     snapshot: Any
     fields: Sequence[dict[str, Any]]
     configuration: Mapping[str, str]
     domain: Mapping[str, str]
-    """What headrace's metadata domain says."""
+    """The content of headrace's metadata domain."""
     partition_columns: Sequence[str]
 
 
 class Kernel:
-    """Delta Kernel's classes. `close` removes its folder of temporary files."""
+    """The classes of Delta Kernel. `close` removes its folder of temporary files."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Raises HeadraceError("delta.no_kernel") where the jars are not on the class path."""
+        """Raises HeadraceError("delta.no_kernel") if the jars are not on the class path."""
         jvm: Any = spark._jvm
         package = jvm.io.delta.kernel
         internal = package.internal
@@ -94,12 +94,12 @@ class Kernel:
         self._scratch = TemporaryDirectory(prefix="headrace-delta-")
 
     def close(self) -> None:
-        """Never raises."""
+        """Remove the temporary files; never raises."""
         self._scratch.cleanup()
 
     def create(self, root: str, schema: str, properties: Mapping[str, str]) -> None:
-        """Commit version 0 of a table. Raises HeadraceError("replicas.conflict") where there is a
-        table, ("replicas.not_written"), ("delta.refused")."""
+        """Commit version 0 of a table. Raises HeadraceError("replicas.conflict") if the table
+        exists, ("replicas.not_written"), ("delta.refused")."""
         with _translated(f"The Delta table in {root}"):
             struct = self._types.deserializeStructType(schema)
             builder = self._manager.buildCreateTableTransaction(root, struct, WRITER)
@@ -110,12 +110,13 @@ class Kernel:
             self._run_hooks(root, result)
 
     def load(self, root: str) -> Metadata:
-        """The last version. Raises HeadraceError("replicas.not_written"), ("delta.refused")."""
+        """Load the last version. Raises HeadraceError("replicas.not_written"),
+        ("delta.refused")."""
         with _translated(f"The Delta table in {root}"):
             return self._metadata(self._manager.loadSnapshot(root).build(self._engine))
 
     def live_files(self, root: str, snapshot: Any) -> Iterator[dict[str, Any]]:
-        """The actions `add` of the live files of a version, with statistics and vectors. Raises as
+        """The `add` actions of the live files of a version, with statistics and vectors. Raises as
         `load`."""
         path = self._temporary()
         with _translated(f"The Delta table in {root}"):
@@ -139,10 +140,10 @@ class Kernel:
         domain: Mapping[str, str],
         application: tuple[str, int] | None,
     ) -> Metadata | None:
-        """Commit on that version, or not at all. `properties` are the table's, `removed` those that
-        it has no longer, `domain` is what the
-        metadata domain says from then on (empty: as before); `application` are the id of an
-        application and the number of its transaction. Gives what `load` would; None: ask it.
+        """Commit on this version, or not at all. `properties` are added to the table's, `removed`
+        are removed, `domain` is the new content of the metadata domain (empty: unchanged);
+        `application` are an application's id and the number of its transaction. Returns what `load`
+        would, None if that must be called.
 
         Raises HeadraceError("replicas.conflict"), ("replicas.not_written"), ("delta.refused").
         """
@@ -178,7 +179,8 @@ class Kernel:
         )
 
     def _run_hooks(self, root: str, result: Any) -> bool:
-        """Write checksums and checkpoints; whether there was one. A commit does not need them."""
+        """Write checksums and checkpoints, which a commit does not need; returns whether there was
+        a checkpoint."""
         checkpoint = False
         for hook in list(result.getPostCommitHooks()):
             kind = hook.getType().toString()
@@ -226,7 +228,7 @@ class Kernel:
 
 @contextmanager
 def _translated(what: str) -> Iterator[None]:
-    """Exceptions of Java as HeadraceErrors."""
+    """Translate Java exceptions to HeadraceErrors."""
     from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DeltaLake:
-    """See Lake. `properties` are those of new tables."""
+    """See Lake. `properties` are the properties of new tables."""
 
     def __init__(self, spark: SparkSession, folder: str, properties: Mapping[str, str]) -> None:
         """Raises HeadraceError("delta.no_kernel")."""
@@ -31,7 +31,7 @@ class DeltaLake:
         self._properties = properties
         self._kernel = Kernel(spark)
         self.catalog: SessionCatalog | None = None
-        """Where tables are entered; None: nowhere."""
+        """The catalog in which tables are registered; None without one."""
 
     def table(self, name: TableName) -> LakeTable | None:
         """See Lake. Raises HeadraceError("delta.not_a_table"), ("delta.not_a_replica"), and as
@@ -47,7 +47,7 @@ class DeltaLake:
             file.base_name.endswith(".json") for file in self._filesystem.get_file_info(log)
         ):
             if all(file.base_name == "_delta_log" for file in found):
-                return None  # a creation that was killed
+                return None  # a creation that was interrupted
             raise HeadraceError(
                 "delta.not_a_table",
                 f"The folder of the table {name}, {root}, is not empty and not a Delta table",

@@ -13,8 +13,8 @@ _SAFE = "/-_.=~+,@$!"
 
 
 def local_folder(path: str) -> str:
-    """The folder of a path or of a `file:` URI, without a slash at its end; a relative path begins
-    at the current folder.
+    """The folder of a path or of a `file:` URI, without a trailing slash; a relative path starts at
+    the current folder.
 
     Raises HeadraceError("delta.path_not_taken").
     """
@@ -40,13 +40,13 @@ def table_folder(lake: str, name: TableName) -> str:
 
 
 def file_in_log(path: str) -> str:
-    """A path within a table's folder as the log has it."""
+    """A path within a table's folder, encoded for the log."""
     return quote(path, safe=_SAFE)
 
 
 def file_path(root: str, logged: str) -> str:
-    """The path of a file of the log. Raises HeadraceError("delta.file_elsewhere") for one outside
-    of the local file system (a shallow clone)."""
+    """The path of a file in the log. Raises HeadraceError("delta.file_elsewhere") for a file
+    outside of the local file system (a shallow clone)."""
     parts = urlsplit(logged)
     if parts.scheme not in ("", "file"):
         raise HeadraceError(

@@ -14,8 +14,9 @@ _OWN_ENGINE = "headrace"
 
 
 def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list[str]:
-    """What others did to the rows in versions up to this one and after headrace's last, the last
-    first, a sentence each. Compactions are left out, and versions that the log has forgotten."""
+    """Return the changes of rows by other writers, from this version down to headrace's last one,
+    the newest first, one sentence each. Compactions are left out, and versions whose log is
+    deleted."""
     made: list[str] = []
     while version >= 0 and len(made) < _MOST_NAMED:
         try:

@@ -1,4 +1,4 @@
-"""Columns of a Delta table: the JSON of its log, Arrow's types, and what may become of them."""
+"""Columns of a Delta table: the JSON of its log, Arrow's types, and the permitted changes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Delta tables in the catalog of a Spark session, by which SQL finds them.
 
-The catalog has names and folders; the logs in these say what the tables are. So a table is entered
-once, by `CREATE TABLE … USING delta LOCATION …`, and nothing is done to its entry after that. What
-is dropped there is an entry, and never a file of the lake.
+The catalog has names and folders; the logs in the folders describe the tables. So a table is
+registered once, by `CREATE TABLE … USING delta LOCATION …`, and its entry is never changed.
+Dropping a table there drops the entry, never a file of the lake.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SESSION_CATALOG = "spark_catalog"
-"""Spark's name for the catalog of the session."""
+"""Spark's name of the session catalog."""
 NO_CATALOG = "delta.no_catalog"
 RELEASE = "4.4.0"
 _SCALA, _SPARK = "2.13", "4.2"
-"""The release of Spark that Delta's package of RELEASE is made for."""
+"""The Scala and Spark releases that Delta's package of RELEASE is built for."""
 _CLASS = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _SETTING, _EXTENSIONS = "spark.sql.catalog.spark_catalog", "spark.sql.extensions"
@@ -33,8 +33,8 @@ _NAME = re.compile(r"\w+")
 
 
 def packages() -> Sequence[str]:
-    """Maven coordinates of Delta's package for the Spark that is installed. Raises
-    HeadraceError("delta.no_catalog") where there is no such package."""
+    """Maven coordinates of Delta's package for the installed Spark. Raises
+    HeadraceError("delta.no_catalog") if Delta has no such package."""
     from pyspark.version import __version__
 
     release = ".".join(__version__.split(".")[:2])
@@ -49,7 +49,7 @@ def packages() -> Sequence[str]:
 
 
 def settings() -> Mapping[str, str]:
-    """Settings of a session whose catalog is Delta's, and outlives the session."""
+    """Settings of a session whose catalog is Delta's, and is persistent."""
     return {
         _SETTING: _CLASS,
         _EXTENSIONS: _EXTENSION,
@@ -58,10 +58,10 @@ def settings() -> Mapping[str, str]:
 
 
 class SessionCatalog:
-    """The catalog of a running session. For several threads."""
+    """The catalog of a running session. Thread-safe."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Raises HeadraceError("delta.no_catalog") for one that is not Delta's."""
+        """Raises HeadraceError("delta.no_catalog") if the session's catalog is not Delta's."""
         self._spark: Any = spark
         found = spark.conf.get(_SETTING, None)
         if found != _CLASS:
@@ -78,8 +78,8 @@ class SessionCatalog:
         return self._spark._jvm
 
     def enter(self, name: TableName, root: str) -> None:
-        """Enter a table, which is in the folder `root`, unless the catalog has it. Raises
-        HeadraceError: ("replicas.table_name_not_taken"), ("delta.catalog_name_taken") where the
+        """Register a table, which is in the folder `root`, unless the catalog has it. Raises
+        HeadraceError: ("replicas.table_name_not_taken"), ("delta.catalog_name_taken") if the
         catalog has another table of that name, ("delta.not_registered", retriable)."""
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
@@ -103,7 +103,7 @@ class SessionCatalog:
             )
 
     def _location(self, schema: str, table: str) -> str | None:
-        """The folder of the table that has a name in the catalog; None: there is no such."""
+        """The folder of the table with this name in the catalog; None if it has none."""
         catalog = self._spark._jsparkSession.sessionState().catalog()
         option = self._jvm.scala.Option.apply(schema)
         identifier = self._jvm.org.apache.spark.sql.catalyst.TableIdentifier(table, option)
@@ -114,14 +114,15 @@ class SessionCatalog:
 
     def _create(self, schema: str, name: TableName, root: str) -> None:
         if schema != _DEFAULT:
-            # Without a LOCATION in the lake: DROP SCHEMA deletes the folder of the schema.
+            # Not in the lake (without LOCATION): DROP SCHEMA deletes the folder of the schema.
             self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
         full = f"{SESSION_CATALOG}.{_quoted(schema)}.{_quoted(name.name)}"
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING delta LOCATION {_text(root)}")
 
 
 def require_name(name: TableName) -> None:
-    """Refuse a name that no table has in Spark's catalog. Raises HeadraceError(NAME_NOT_TAKEN)."""
+    """Refuse a name that a table in Spark's catalog cannot have. Raises
+    HeadraceError(NAME_NOT_TAKEN)."""
     parts = (*name.namespace, name.name)
     if len(parts) > _PARTS or not all(map(_NAME.fullmatch, parts)):
         raise HeadraceError(

@@ -1,6 +1,6 @@
-"""Statistics of a data file as Delta's log has them: JSON by physical names of columns.
+"""Statistics of a data file in the form of Delta's log: JSON by physical names of columns.
 
-Texts are cut to 32 characters, times to milliseconds, both so that the bounds stay true; numbers
+Texts are cut to 32 characters and times to milliseconds such that the bounds stay valid; numbers
 that JSON does not have (NaN, infinities), booleans and bytes have no bounds.
 """
 
@@ -28,7 +28,7 @@ Path = tuple[str, ...]
 
 def file_statistics(rows: pa.Table, written: WrittenFile, indexed: Sequence[Path]) -> str:
     """The JSON of a file's statistics. `rows` have the physical schema; `indexed` are the leaf
-    columns that get some."""
+    columns that get statistics."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
@@ -55,7 +55,8 @@ def file_statistics(rows: pa.Table, written: WrittenFile, indexed: Sequence[Path
 
 
 def loosened(statistics: str) -> str:
-    """The same statistics of a file that gets a deletion vector."""
+    """Return the statistics of a file that gets a deletion vector: its bounds are no longer
+    tight."""
     made = json.loads(statistics, parse_float=Decimal) if statistics else {}
     return _json({**made, "tightBounds": False})
 
@@ -63,8 +64,8 @@ def loosened(statistics: str) -> str:
 def read_statistics(
     statistics: str | None, schema: pa.Schema
 ) -> tuple[int | None, dict[int, tuple[object, object]]]:
-    """The rows of a file (None: not said) and the bounds of its columns by their ids. `schema` is
-    the physical one."""
+    """The number of rows of a file (None: unknown) and the bounds of its columns by their ids.
+    `schema` is the physical one."""
     if not statistics:
         return None, {}
     said = json.loads(statistics, parse_float=Decimal)
@@ -103,7 +104,8 @@ def _leaves(rows: pa.Table) -> Iterator[tuple[Path, pa.Field, pa.ChunkedArray]]:
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:
-    """Parquet's bounds leave NaN out, which is the greatest number to readers of Delta."""
+    """Whether a column contains NaN, which Parquet's bounds ignore, but which is the greatest
+    number to readers of Delta."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -137,8 +139,8 @@ def _upper(value: Any) -> Any:
 
 
 def _text_not_less(value: str) -> str:
-    """A text of at most 32 characters and one more that is not less than a text. If the last one is
-    the greatest character, the text is continued."""
+    """Return an upper bound of a text: its first 32 characters and the greatest character. If the
+    cut would be before the greatest character, it is moved on."""
     end = _CHARACTERS
     while value[end : end + 1] == _GREATEST:
         end += 1
@@ -157,7 +159,7 @@ def _put(tree: dict[str, Any], path: Path, value: object) -> None:
 
 
 def _json(value: Any) -> str:
-    """JSON that has decimals as numbers with all their digits."""
+    """JSON in which decimals are numbers with all their digits."""
     if isinstance(value, Mapping):
         members = (f"{json.dumps(name)}:{_json(inner)}" for name, inner in value.items())
         return "{" + ",".join(members) + "}"
@@ -182,7 +184,7 @@ def _read_bounds(
         try:
             pair = _value(low, field.type), _value(high, field.type)
             if isinstance(pair[1], dt.datetime):
-                # Other writers leave out what is less than a millisecond.
+                # Other writers cut times to milliseconds.
                 pair = pair[0], pair[1] + _MILLISECOND
         except (TypeError, ValueError, ArithmeticError):
             continue
@@ -191,8 +193,8 @@ def _read_bounds(
 
 
 def _value(said: Any, kind: pa.DataType) -> Any:
-    """The Python value of a bound. Raises TypeError, ValueError, ArithmeticError; None for types
-    that have no bounds."""
+    """The Python value of a bound; None for types that have no bounds. Raises TypeError,
+    ValueError, ArithmeticError."""
     import pyarrow.types as types
 
     if types.is_integer(kind):

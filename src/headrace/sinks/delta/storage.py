@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 DATA_FILE = FILES + "{name}.zstd.parquet"
-"""How data files are named. Delta names the files of vectors itself, but not their folders
+"""The paths of data files. Delta itself names the files of vectors, but not their folders
 (`vector_files.vector_place`)."""
 
 
 @dataclass
 class DeltaStorage:
-    """See Storage. `fields` are the columns as the log has them, `indexed` is how many leaf columns
-    have statistics (-1: all); those of the key always have."""
+    """See Storage. `fields` are the columns as in the log, `indexed` is the number of leaf columns
+    with statistics (-1: all); those of the key always have them."""
 
     root: str
     schema: TableSchema
@@ -107,8 +107,8 @@ class DeltaStorage:
 
 
 def physical_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows under the physical names, at every depth, without a copy of the values. Large texts,
-    bytes and lists become small ones."""
+    """Rows under the physical names, at every depth, without copying the values. Large texts, bytes
+    and lists become small ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

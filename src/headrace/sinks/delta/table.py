@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 _OF_BATCHES = (QUERY, BATCH, POSITION, TIME)
-"""What each batch says is in a metadata domain. As properties of the table it would be a change of
-the table's metadata, after which Spark refuses whatever began before: an OPTIMIZE that takes longer
-than a batch would never end. It would also write all columns into the log again."""
+"""The properties that change with each batch, which are in a metadata domain. As table properties
+they would change the table's metadata, after which Spark refuses transactions that began before: an
+OPTIMIZE that takes longer than a batch would never succeed. They would also write all columns into
+the log again."""
 _MODE, _LAST_ID = "delta.columnMapping.mode", "delta.columnMapping.maxColumnId"
 _VECTORS, _WIDENING = "delta.enableDeletionVectors", "delta.enableTypeWidening"
 _INDEXED = "delta.dataSkippingNumIndexedCols"
@@ -65,7 +66,7 @@ class DeltaTable:
         self._metadata: Metadata | None = None
         self._files: dict[str, DataFile] = {}
         self._files_version = -1
-        """Of which version the live files are known."""
+        """The version whose live files are known."""
 
     def schema(self) -> TableSchema:
         """See LakeTable. Raises HeadraceError("delta.column_not_understood")."""
@@ -101,8 +102,8 @@ class DeltaTable:
         return DeltaTransaction(self, known, change, self._files)
 
     def expire(self, older_than: dt.datetime) -> None:
-        """Nothing: VACUUM of Spark or of delta-rs deletes old files, and Kernel writes checkpoints
-        with the commits."""
+        """See LakeTable; does nothing: VACUUM of Spark or of delta-rs deletes old files, and Kernel
+        writes checkpoints with the commits."""
 
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable."""
@@ -112,7 +113,7 @@ class DeltaTable:
         self, known: Metadata, actions: Sequence[Mapping[str, Any]], files: dict[str, DataFile],
         **options: Any,
     ) -> None:  # fmt: skip
-        """Commit actions on a version; `files` are the live ones after it. For transactions."""
+        """Commit actions on a version; `files` are the live files after it. For transactions."""
         try:
             committed = self._kernel.commit(self.root, known.snapshot, actions, **options)
         except HeadraceError as error:
@@ -123,7 +124,7 @@ class DeltaTable:
         self._metadata, self._files, self._files_version = committed, files, known.version + 1
 
     def storage(self, fields: Sequence[Field], configuration: Mapping[str, str]) -> DeltaStorage:
-        """The table's files for these columns."""
+        """The storage of the table with these columns."""
         schema = _table_schema(fields, configuration)
         indexed = int(configuration.get(_INDEXED, "32"))
         return DeltaStorage(self.root, schema, tuple(fields), indexed, self._filesystem)
@@ -135,7 +136,8 @@ class DeltaTable:
         return self._metadata
 
     def _is_changed(self, version: int) -> bool:
-        """Whether there is a newer version, or not even that one: the table was made again."""
+        """Whether there is a newer version, or this version is gone: the table was created
+        again."""
         paths = [f"{self.root}/_delta_log/{number:020}.json" for number in (version, version + 1)]
         ours, newer = self._filesystem.get_file_info(paths)
         return bool(newer.is_file) or not ours.is_file
@@ -185,7 +187,7 @@ class DeltaTable:
         )
 
     def _conflict(self, known: Metadata, error: HeadraceError) -> HeadraceError:
-        """The error with what the other commit was."""
+        """The error of a conflict, with a description of the other commit."""
         who = last_commit(self._filesystem, self.root, known.version + 1)
         return HeadraceError(
             error.code,

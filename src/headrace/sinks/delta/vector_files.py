@@ -1,4 +1,4 @@
-"""Deletion vectors as files of a Delta table, and what its log says about them."""
+"""Deletion vectors as files of a Delta table, and their descriptors in its log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _ID_LENGTH = 20
 _NAMES = UUID("5b1c0e1e-7a4c-5d0e-9c37-6f2f6a3c9e11")
-"""Ids of vectors whose names end with none are made of the names, within this."""
+"""The namespace of ids (UUIDs) for vectors whose names do not end with one."""
 _NAME_AND_ID = re.compile(r"(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 FILES = "headrace-"
-"""What the names of data files and of folders of vectors begin with."""
+"""The prefix of the names of data files and of folders of vectors."""
 
 
 def z85(content: bytes) -> str:
@@ -37,7 +37,7 @@ def z85(content: bytes) -> str:
 
 
 def from_z85(text: str) -> bytes:
-    """The bytes of such a text. Raises ValueError."""
+    """Decode text of ZeroMQ's Base85. Raises ValueError."""
     if len(text) % 5:
         raise ValueError(text)
     made = bytearray()
@@ -53,8 +53,8 @@ def from_z85(text: str) -> bytes:
 
 
 def vector_place(name: str) -> tuple[str, UUID]:
-    """The folder of the file of a vector, within the table's, and its id; both follow from its
-    name. Names that differ in a UUID at their end have one folder."""
+    """The folder of a vector's file, within the table's folder, and its id; both follow from its
+    name. Names that differ only in a UUID at their end have one folder."""
     found = _NAME_AND_ID.fullmatch(name)
     if found is None:
         return FILES + name, uuid5(_NAMES, name)
@@ -64,7 +64,7 @@ def vector_place(name: str) -> tuple[str, UUID]:
 def write_vector_file(
     filesystem: pyarrow.fs.FileSystem, root: str, positions: BitMap, name: str
 ) -> str:
-    """Write a vector into a file of its own. Gives its descriptor. Raises OSError."""
+    """Write a vector into a file of its own; returns its descriptor. Raises OSError."""
     content = encode_vector(positions)
     folder, id_ = vector_place(name)
     filesystem.create_dir(f"{root}/{folder}")
@@ -81,8 +81,8 @@ def write_vector_file(
 
 
 def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: str) -> BitMap:
-    """The positions of a vector of this or another writer. Raises HeadraceError
-    ("replicas.vector_not_understood"), OSError."""
+    """Read the positions of a vector of this or another writer. Raises
+    HeadraceError("replicas.vector_not_understood"), OSError."""
     vector: dict[str, Any] = json.loads(descriptor)
     kind, stored = vector["storageType"], vector["pathOrInlineDv"]
     size = vector["sizeInBytes"]
@@ -113,5 +113,5 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
 
 
 def _file(id_: UUID) -> str:
-    """The name that Delta gives to the file of a vector."""
+    """Delta's name of a vector's file."""
     return f"deletion_vector_{id_}.bin"

@@ -1,4 +1,4 @@
-"""The `event-log` sink as headrace's registry knows it."""
+"""The definition of the `event-log` sink in headrace's registry."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EventLogDefinition(SinkDefinition):
         return OPTIONS
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
-        """Each micro-batch makes files."""
+        """See SinkDefinition: a longer trigger, because each micro-batch writes files."""
         return {"headrace.trigger": "5 seconds"}
 
     def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:
@@ -70,7 +70,8 @@ class EventLogDefinition(SinkDefinition):
         self._checked(config)
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
-        """Merge the small files of every finished folder; a line for each that had some."""
+        """Merge the small files of every finished folder; yields a line for each folder with merged
+        files."""
         log, merging = self._log(query, self._checked(query.config))
         log.require_begun()
         for merged in merging.merge_all(time.time_ns() // 1_000_000):

@@ -1,4 +1,4 @@
-"""Two folders that exchange their names at once."""
+"""The atomic exchange of the names of two folders."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class NoExchange(Exception):
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Each of two folders of one file system gets the name of the other, so that at any moment a
-    name has one of the two. Raises OSError and NoExchange."""
+    """Exchange the names of two folders of one file system atomically, so that each name always
+    stands for one of the two. Raises OSError and NoExchange."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         raise NoExchange("the system has no renameat2")
@@ -33,7 +33,7 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def can_exchange(folder: Path) -> bool:
-    """Whether folders in this one can exchange their names. Raises OSError."""
+    """Whether folders in this folder can exchange their names. Raises OSError."""
     probe = Path(tempfile.mkdtemp(dir=folder))
     try:
         one, other = probe / "one", probe / "other"

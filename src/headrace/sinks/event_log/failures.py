@@ -9,7 +9,7 @@ from headrace.errors import HeadraceError
 
 
 def not_writable(error: OSError) -> HeadraceError:
-    """The error of a log or a state folder that cannot be written: it is tried again."""
+    """The retriable error of a log or a state folder that cannot be written."""
     return HeadraceError(
         "event_log.not_writable",
         f"The event-log sink cannot write {error.filename or 'its log'} "
@@ -21,7 +21,7 @@ def not_writable(error: OSError) -> HeadraceError:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Around what the disk may refuse. Raises HeadraceError("event_log.not_writable")."""
+    """Translate an OSError of writing. Raises HeadraceError("event_log.not_writable")."""
     try:
         yield
     except OSError as error:

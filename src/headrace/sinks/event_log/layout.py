@@ -1,4 +1,4 @@
-"""Folders of an event log: by topic, and by the time at which the source committed an event."""
+"""The folders of an event log: by topic, and by the time at which the source committed an event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 HOURLY = "'date'=yyyy-MM-dd/'hour'=HH"
 _DAY_MS = 24 * HOUR_MS
 _STEP_MS = 900_000
-"""Time zones differ from UTC by multiples of this."""
+"""A divisor of all offsets of time zones from UTC."""
 _LETTERS = {
     "yyyy": "%Y", "YYYY": "%Y", "uuuu": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M",
 }  # fmt: skip
@@ -35,7 +35,7 @@ def topic_folder(topic: str) -> str:
 
 
 def parse_path_format(text: str) -> str:
-    """`path.format` as a format of strftime. Raises ValueError with what is wrong."""
+    """Convert `path.format` to a format of strftime. Raises ValueError with the reason."""
     made, at = "", 0
     while at < len(text):
         token = _TOKEN.match(text, at)
@@ -62,15 +62,16 @@ def parse_path_format(text: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """How times become folders: those that begin a period of `duration_ms` in the time zone
-    `timezone` are written by `path_format`, a format of strftime. Picklable."""
+    """The mapping of times to folders: `path_format`, a format of strftime, formats the beginning
+    of a period of `duration_ms` in the time zone `timezone`. Picklable."""
 
     path_format: str
     duration_ms: int = HOUR_MS
     timezone: str = "UTC"
 
     def time_folder(self, time_ms: int) -> str:
-        """The folder of a time, milliseconds since 1970-01-01 UTC, in that of its topic."""
+        """The folder of a time, in milliseconds since 1970-01-01 UTC, within the folder of its
+        topic."""
         zone = self._zone
         local = (_EPOCH + timedelta(milliseconds=time_ms)).astimezone(zone).replace(tzinfo=UTC)
         local_ms = (local - _EPOCH) // timedelta(milliseconds=1)
@@ -78,15 +79,16 @@ class Layout:
         return begin.strftime(self.path_format)
 
     def is_over(self, folder: str, now_ms: int) -> bool:
-        """Whether the period of a folder, which begins with that of its topic, is not the one of
-        this time."""
+        """Whether the period of a folder, whose path begins with the topic's folder, does not
+        contain this time."""
         return folder.partition("/")[2] != self.time_folder(now_ms)
 
     def split(
         self, batch: pa.RecordBatch, commit_us: np.ndarray, now_us: int
     ) -> Iterator[tuple[str, pa.RecordBatch, np.ndarray]]:
-        """A batch by folders: the records of each, in their order, and their commit times.
-        `commit_us` are microseconds since 1970-01-01 UTC, or NULL: `now_us` takes its place."""
+        """Divide a batch by folders: yields each folder with its records, in their order, and their
+        commit times. `commit_us` are microseconds since 1970-01-01 UTC, or NULL, for which `now_us`
+        is used."""
         times = np.where(commit_us == NULL, now_us, commit_us) // (self._step_ms * 1000)
         topics = batch.column("topic").dictionary_encode()
         if len(topics.dictionary) == 1 and times.min() == times.max():
@@ -110,7 +112,7 @@ class Layout:
 
     @cached_property
     def _step_ms(self) -> int:
-        """Times between two multiples of this have one folder."""
+        """Milliseconds of a step: times between two multiples of it have the same folder."""
         return math.gcd(self.duration_ms, _DAY_MS if self.timezone == "UTC" else _STEP_MS)
 
     @cached_property

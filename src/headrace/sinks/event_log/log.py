@@ -1,9 +1,9 @@
 """An event log: a folder of immutable files, to which micro-batches are added exactly once.
 
-Tasks stage files in a folder that readers do not look at. The state that names them is replaced
-atomically after they are on the disk: then the micro-batch is in the log. The files are moved to
-their places afterwards, each at once. Whoever opens the log or commits to it first moves what a
-killed process left, so that `kill -9` at any instant leaves nothing to repair by hand.
+Tasks stage files in a folder that readers ignore. The state that names them is replaced atomically
+after they are on the disk: then the micro-batch is in the log. The files are renamed to their paths
+afterwards, each atomically. A process that opens the log or commits to it first moves the files
+that a killed process left, so that `kill -9` at any instant leaves nothing to repair by hand.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from headrace.sinks.ownership import keep_others_from
 from headrace.sinks.parts import sweep_parts
 
 OWN_FOLDER = "_headrace"
-"""In the log's folder: what readers do not look at."""
+"""The folder within the log's that readers ignore."""
 
 
 class EventLog:
     """A log at `path`, with the folder of its query's state. Every method may run in a new process.
 
-    Without `sync` a commit does not wait for the disk: safe against the death of any process,
-    not against that of the machine.
+    Without `sync` a commit does not wait for the disk: safe against the death of any process, but
+    not of the machine.
     """
 
     def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
@@ -45,9 +45,9 @@ class EventLog:
         self._identity = self.own / "log"
 
     def open(self) -> State:
-        """Make the folders and a first state, end what a killed run began, and delete what nobody
-        will commit. To be called before the query starts. Raises as `look`, and
-        HeadraceError("event_log.not_writable")."""
+        """Create the folders and a first state, complete the commit of a killed run, and delete
+        staged files that will not be committed. To be called before the query starts. Raises as
+        `look`, and HeadraceError("event_log.not_writable")."""
         with writing():
             self.look()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,9 @@ class EventLog:
         return state
 
     def look(self) -> None:
-        """Refuses a log of somebody else, and makes nothing. Raises HeadraceError:
-        "event_log.exists", "event_log.missing", "event_log.other_log", "event_log.no_folder",
-        "event_log.bad_state", "event_log.newer_state"."""
+        """Refuse another query's log; creates nothing. Raises HeadraceError: "event_log.exists",
+        "event_log.missing", "event_log.other_log", "event_log.no_folder", "event_log.bad_state",
+        "event_log.newer_state"."""
         state, identity = read_state(self.folder), self._read_identity()
         if self.path.exists() and not self.path.is_dir():
             raise HeadraceError(
@@ -92,7 +92,7 @@ class EventLog:
             )
 
     def require_begun(self) -> None:
-        """Refuses a log that no query has opened. Raises HeadraceError("event_log.not_begun"), and
+        """Refuse a log that no query has opened. Raises HeadraceError("event_log.not_begun"), and
         as `look`."""
         self.look()
         if read_state(self.folder) is None:
@@ -103,18 +103,18 @@ class EventLog:
             )
 
     def state(self) -> State:
-        """The state of a log that was opened. Raises HeadraceError."""
+        """The state of an opened log. Raises HeadraceError."""
         with writing():
             return self._state()
 
     def commit(self, files: Sequence[StagedFile], batch: int, query: str) -> None:
-        """Add a micro-batch, unless it is there already. Raises
-        HeadraceError("event_log.other_checkpoint") when the log was written with another checkpoint
-        or a later state of this one, ("event_log.file_lost") when a staged file is gone or has
-        another length, and what `open` raises."""
+        """Add a micro-batch, unless the log has it. Raises
+        HeadraceError("event_log.other_checkpoint") if the log was written with another checkpoint
+        or a later state of this one, ("event_log.file_lost") if a staged file is missing or has
+        another length, and errors of `open`."""
         files = [file for file in files if file.rows]
         with writing():
-            # A process left over from a killed driver may still be at it.
+            # A process left over from a killed driver may still be committing.
             with self.locked():
                 self._commit(files, batch, query)
             sweep_parts(self.staged, batch)
@@ -163,7 +163,7 @@ class EventLog:
                 )
 
     def _move(self, files: Iterable[StagedFile]) -> None:
-        """Move staged files to their places. Those that are gone are there already."""
+        """Move staged files to their paths; missing ones were moved before."""
         changed: set[Path] = set()
         for file in files:
             source, target = self.staged / file.name, self.path / file.target
@@ -186,7 +186,7 @@ class EventLog:
                 write_state(self.folder, state._replace(unfinished=left))
 
     def folders(self) -> Iterator[str]:
-        """The folders below the log's that have files, in the order of their names."""
+        """The folders of the log that have files, ordered by name, relative to the log's."""
         for folder, inner, files in os.walk(self.path):
             inner[:] = sorted(name for name in inner if name != OWN_FOLDER)
             if files and folder != str(self.path):
@@ -194,7 +194,7 @@ class EventLog:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Keep other queries from the open log meanwhile. Raises
+        """Lock the open log against other queries while the context is open. Raises
         HeadraceError("event_log.in_use")."""
         in_use = HeadraceError(
             "event_log.in_use",
@@ -206,15 +206,15 @@ class EventLog:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else adds, moves or exchanges files meanwhile. Raises OSError."""
+        """Lock the log against adding, moving and exchanging files. Raises OSError."""
         with (self.own / "lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     @contextmanager
     def merging_alone(self, *, waits: bool) -> Iterator[bool]:
-        """Whether no other process merges files; what a killed one left is deleted. With `waits`,
-        waits until that is so. Raises OSError."""
+        """Whether no other process merges files; locks merging, and deletes what a killed process
+        left. With `waits`, waits for the lock. Raises OSError."""
         with (self.own / "merging.lock").open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
@@ -226,14 +226,14 @@ class EventLog:
             yield True
 
     def _state(self) -> State:
-        """The state, made on first use; refuses a log that does not fit it."""
+        """The state, created at first use; refuses a log that does not fit it."""
         self.look()
         state = read_state(self.folder)
         if state is None:
             state = State(log=secrets.token_hex(8))
             write_state(self.folder, state)
         if self._read_identity() is None:
-            # After the state: what is killed in between begins again.
+            # After the state: a process that is killed in between starts over.
             replace_text(self._identity, state.log + "\n")
         return state
 

@@ -1,9 +1,9 @@
-"""Small files of finished folders are merged, while readers read and the query adds files.
+"""Merges small files of finished folders while readers read and the query adds files.
 
-A folder with the merged files, and links to those that stay, is made beside the log, and exchanges
-its name with the folder at once. So a list of the folder has the former files or the merged ones,
-never both. A process that is killed before or after leaves a folder that nobody looks at, which the
-next one deletes.
+A folder with the merged files, and links to the other files, is created outside of the log, and
+exchanged atomically with the original folder. So a listing shows either the former files or the
+merged ones. A process that is killed before or after leaves a folder that readers ignore, and that
+the next process deletes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headrace.sinks.event_log.staged import LogName, file_name
 
 @dataclass(frozen=True)
 class Merged:
-    """Of a folder: how many files were merged, and into how many."""
+    """The result for a folder: the number of merged files, and of the files that replace them."""
 
     folder: str
     files: int
@@ -47,15 +47,15 @@ class _File:
 
 
 class Merging:
-    """Merges the small files of a log, in the process that calls."""
+    """Merges the small files of a log, in the calling process."""
 
     def __init__(self, log: EventLog, options: EventLogOptions, form: FileFormat) -> None:
         self._log, self._options, self._format = log, options, form
 
     def merge_finished(self, now_ms: int) -> Merged | None:
         """Merge the files of one folder to which this query added files, if its period is over and
-        it got none for a while; None: there is no such folder, or another process merges. Raises
-        HeadraceError("event_log.not_writable") and ("event_log.no_exchange")."""
+        no file was added for a while; None if there is no such folder, or another process merges.
+        Raises HeadraceError("event_log.not_writable") and ("event_log.no_exchange")."""
         after, layout = self._options.compaction.after_ms, self._options.layout
         unfinished = self._log.state().unfinished
         ready = [
@@ -75,8 +75,8 @@ class Merging:
         return merged
 
     def merge_all(self, now_ms: int) -> Iterator[Merged]:
-        """Merge the files of every folder whose period is over and that got none for a while.
-        Raises as `merge_finished`."""
+        """Merge the files of every folder whose period is over and to which no file was added for a
+        while. Raises as `merge_finished`."""
         after = self._options.compaction.after_ms
         with writing(), self._log.merging_alone(waits=True):
             self.expire(now_ms)
@@ -87,16 +87,16 @@ class Merging:
                     yield self._merge(folder)
 
     def expire(self, now_ms: int) -> None:
-        """Delete replaced files that were kept long enough. Raises OSError."""
+        """Delete replaced files after their retention. Raises OSError."""
         oldest = now_ms - self._options.compaction.keep_ms
         with os.scandir(self._log.replaced) as entries:
             for entry in entries:
-                # A link was removed when the file was replaced, which changed its inode.
+                # The removal of a link when the file was replaced changed the inode's ctime.
                 if entry.stat().st_ctime_ns // 1_000_000 < oldest:
                     Path(entry.path).unlink(missing_ok=True)
 
     def _merge(self, folder: str) -> Merged:
-        """Merge the files of a folder that are worth it. Raises OSError, HeadraceError."""
+        """Merge the files of a folder that are worth merging. Raises OSError, HeadraceError."""
         place = self._log.path / folder
         groups = [
             group
@@ -122,12 +122,13 @@ class Merging:
         return Merged(folder, len(gone), len(groups)) if is_done else Merged(folder, 0, 0)
 
     def _exchange(self, place: Path, fresh: Path, gone: Sequence[Path]) -> bool:
-        """Whether it was done: a folder with folders in it stays as it is."""
+        """Exchange the folders; returns False for a folder with subfolders, which is left
+        unchanged."""
         names = {path.name for path in gone}
         for path in gone:
             with contextlib.suppress(FileExistsError):
                 (self._log.replaced / path.name).hardlink_to(path)
-        with self._log.locked():  # files that were added meanwhile stay, too
+        with self._log.locked():  # files that were added in between are kept, too
             others = [path for path in place.iterdir() if path.name not in names]
             if any(path.is_dir() for path in others):
                 return False
@@ -149,7 +150,7 @@ class Merging:
         return True
 
     def _runs(self, files: Sequence[_File]) -> Iterator[list[_File]]:
-        """Small files of one schema that follow one another."""
+        """Yield runs of consecutive small files of one schema."""
         limits = self._options.limits
 
         def kind(file: _File) -> bytes | None:
@@ -159,7 +160,7 @@ class Merging:
             try:
                 return self._format.schema_of(file.path)
             except ValueError:
-                return None  # somebody else's
+                return None  # a foreign file
 
         for schema, run in groupby(files, kind):
             if schema is not None:
@@ -167,7 +168,7 @@ class Merging:
 
 
 def _files(folder: Path, extension: str) -> list[_File]:
-    """The files of a folder in the order of the log. Others are left alone."""
+    """The files of a folder in the order of the log, without foreign files."""
     files = []
     for path in folder.iterdir():
         name = LogName.of(path.name, extension)
@@ -177,7 +178,7 @@ def _files(folder: Path, extension: str) -> list[_File]:
 
 
 def _groups(run: Sequence[_File], limits: Limits) -> Iterator[list[_File]]:
-    """Files that become one, in their order."""
+    """Yield groups of files that become one file, in their order."""
     group = list[_File]()
     for file in run:
         size = sum(each.size for each in group) + file.size

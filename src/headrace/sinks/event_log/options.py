@@ -18,7 +18,7 @@ NAME = "event-log"
 
 
 class Format(StrEnum):
-    """What files are."""
+    """The format of the files."""
 
     JSON = "json"
     PARQUET = "parquet"
@@ -35,7 +35,7 @@ OPTIONS = (
     "path", "format", "compression", "file.max.bytes", "flush.size", "partition.duration.ms",
     "path.format", "timezone", "compact", "compact.after.ms", "compact.keep.ms", "sync",
 )  # fmt: skip
-"""Names, without `headrace.sink.`."""
+"""The names of the options, without `headrace.sink.`."""
 _MOST = 1 << 62
 _DAY_MS = 24 * HOUR_MS
 _MINUTE_MS = 60_000
@@ -44,27 +44,27 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a file: the most bytes on the disk, which a file of one record may exceed, and the most
-    records (0: as many as there are)."""
+    """The limits of a file: `bytes` on the disk, which a file of one record may exceed, and `rows`
+    (0: no limit)."""
 
     bytes: int = 128 << 20
     rows: int = 0
 
     @property
     def piece_bytes(self) -> int:
-        """Of what is added to a file at a time, before compression."""
+        """The maximum bytes appended to a file at a time, before compression."""
         return max(1, min(4 << 20, self.bytes // 8))
 
     @property
     def piece_rows(self) -> int:
-        """The same of records."""
+        """The maximum records appended to a file at a time."""
         return max(1, self.rows // 8) if self.rows else _MOST
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """When the small files of a folder are merged: `after_ms` after the last one was added, if its
-    period is over. Replaced files are kept for `keep_ms`."""
+    """The merging of small files: a folder is merged `after_ms` after its last file was added, if
+    its period is over. Replaced files are kept for `keep_ms`."""
 
     is_enabled: bool = True
     after_ms: int = 10 * _MINUTE_MS
@@ -73,8 +73,8 @@ class Compaction:
 
 @dataclass(frozen=True)
 class EventLogOptions:
-    """Options of the sink, checked. `path` is the log's absolute folder; with `sync` commits wait
-    for the disk. Picklable."""
+    """The validated options of the sink. `path` is the log's absolute folder; with `sync` commits
+    wait for the disk. Picklable."""
 
     path: Path
     format: Format = Format.JSON
@@ -86,8 +86,8 @@ class EventLogOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> EventLogOptions:
-        """Of options without `headrace.sink.`. Raises HeadraceError("event_log.path_missing") and
-        ("event_log.option_invalid")."""
+        """Parse options without `headrace.sink.`. Raises HeadraceError("event_log.path_missing")
+        and ("event_log.option_invalid")."""
         path = given.get("path", "").strip()
         if not path:
             raise HeadraceError(
@@ -117,8 +117,8 @@ class EventLogOptions:
 
 
 def require_converters(config: ConnectorConfig, options: EventLogOptions) -> None:
-    """Refuse converters of which the format has no values. Raises HeadraceError("file.column") and
-    ("event_log.converter")."""
+    """Refuse converters whose values the format cannot store. Raises HeadraceError("file.column")
+    and ("event_log.converter")."""
     if options.format is Format.JSON:
         require_texts(config)
     for role in ("key", "value"):

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_MS = 600_000
-"""After merging files failed."""
+"""The pause after a failed merge, in milliseconds."""
 
 
 class EventLogSink(BatchSink):
-    """A query's events into one log: a micro-batch may come again, and is in it once."""
+    """A query's events in one log: a micro-batch may be repeated, but is added once."""
 
     def __init__(
         self, log: EventLog, options: EventLogOptions, merging: Merging, checkpoint: Path
@@ -61,14 +61,15 @@ class EventLogSink(BatchSink):
                 self._merges = False
 
     def read(self, stream: EventStream) -> DataFrame:
-        """A row a file."""
+        """See BatchSink: one row per file."""
         from headrace.sinks.event_log.source import EventLogSource
 
         folders = {FOLDER: str(self._log.folder), CHECKPOINT: str(self._checkpoint)}
         return stream.read(EventLogSource, folders)
 
     def end(self, frame: Any, batch: int) -> None:
-        """Add the files of a micro-batch. The source process has done it for a small one."""
+        """Add the files of a micro-batch, unless the source process added them, as it does for
+        small ones."""
         if awaits_parts(self._log.staged, batch):
             files = of_table(self.rows_of(frame))
             self._log.commit(files, batch, query_of(str(self._checkpoint)))
@@ -76,8 +77,7 @@ class EventLogSink(BatchSink):
             self._merge()
 
     def _merge(self) -> None:
-        """Merge the files of a folder at most. What cannot be merged stays as it is: it is no
-        reason to end the query."""
+        """Merge the files of at most one folder. A failure is logged and does not end the query."""
         now_ms = _now_ms()
         if now_ms < self._merge_from_ms:
             return

@@ -1,8 +1,8 @@
-"""The `headrace_event_log` data source: a log's files are written where the events are read.
+"""The `headrace_event_log` data source: writes a log's files where the events are read.
 
 Only the descriptions of files cross the JVM. A range that takes milliseconds to read is not worth a
-task: the source process reads it, and adds it to the log, when Spark asks for its partitions; it
-has no partitions then.
+task: the source process reads it, and adds it to the log, when Spark asks for its partitions, of
+which it then has none.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class EventLogSource(SinkSource):
-    """Options: the sink's state folder and the query's checkpoint. A row is a staged file
-    (headrace.sinks.event_log.staged.COLUMNS)."""
+    """The data source. Its options are the sink's state folder and the query's checkpoint. A row is
+    a staged file (headrace.sinks.event_log.staged.COLUMNS)."""
 
     columns = COLUMNS
 
@@ -52,7 +52,7 @@ class EventLogSource(SinkSource):
 
 
 class EventLogReader(SinkReader):
-    """Reads the same slices, and writes them where they are read."""
+    """Reads the same slices as other sources, and writes them where they are read."""
 
     sink = NAME
 
@@ -72,7 +72,7 @@ class EventLogReader(SinkReader):
         of_tasks = not self.is_small(slices)
         batch = planned_batch(self.checkpoint, end)
         if self._options.sync:
-            # What readers have seen cannot be taken back when the plan is lost.
+            # Events that readers have seen cannot be revoked if the plan is lost.
             force_plan_to_disk(self.checkpoint, batch)
         await_parts(self._log.staged, batch, of_tasks=of_tasks)
         if of_tasks:
@@ -101,7 +101,8 @@ _formats: dict[EventLogOptions, tuple[ConnectorConfig, FileFormat]] = {}
 
 
 def _format(options: EventLogOptions, config: ConnectorConfig) -> FileFormat:
-    """The format of this process, which keeps what was compiled and asked for its configuration."""
+    """The format of this process, which caches compiled schemas and answers for its
+    configuration."""
     from headrace.sinks.event_log.formats.configured import file_format
 
     known = _formats.get(options)

@@ -1,4 +1,4 @@
-"""Staged files: what tasks wrote for a micro-batch, before readers see it."""
+"""Staged files: files that tasks wrote for a micro-batch, before readers see them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 COLUMNS = "name string, target string, events bigint, length bigint"
 _MOST_OPEN = 64
 _MOST_HELD = 64 << 20
-"""Bytes of all files of a task that are in memory."""
+"""The maximum bytes that the files of a task hold in memory."""
 
 
 class StagedFile(NamedTuple):
-    """A file in the folder of staged ones, the path that it gets in the log, and what is in it."""
+    """A file in the folder of staged files, its path in the log, its records and its length in
+    bytes."""
 
     name: str
     target: str
@@ -34,20 +35,21 @@ class StagedFile(NamedTuple):
 
 
 def file_name(sequence: str, rows: int, extension: str) -> str:
-    """The name of a file in its folder: names are in the order of the log, and never come again."""
+    """The name of a file in its folder: names sort in the order of the log, and are never
+    reused."""
     return f"{sequence}-{rows}-{secrets.token_hex(4)}{extension}"
 
 
 class LogName(NamedTuple):
-    """What the name of a file in the log says: the sequence of its first record, and how many there
-    are."""
+    """The parsed name of a file in the log: the sequence of its first record, and the number of its
+    records."""
 
     sequence: str
     rows: int
 
     @classmethod
     def of(cls, name: str, extension: str) -> LogName | None:
-        """None: somebody else's file."""
+        """Parse a name; None for a foreign file."""
         parts = name.removesuffix(extension).split("-")
         if not name.endswith(extension) or len(parts) != 3 or not parts[1].isdecimal():
             return None
@@ -67,7 +69,7 @@ class StagedFiles:
         *,
         sync: bool,
     ) -> None:
-        # A name never comes again: the state says by names which files have still to be moved.
+        # Names are never reused: the state lists by name the files that are still to be moved.
         self._folder, self._name = folder, f"{name}-{secrets.token_hex(8)}"
         self._format, self._layout, self._limits, self._sync = form, layout, limits, sync
         self._open: dict[tuple[str, bytes], _Open] = {}
@@ -77,9 +79,9 @@ class StagedFiles:
     def write(
         self, batches: Iterator[tuple[pa.RecordBatch, np.ndarray]], now_us: int
     ) -> list[StagedFile]:
-        """Write batches with their commit times (`rows.NULL`: those of `now_us`, microseconds since
-        1970-01-01 UTC, say the folder). No file is left if it fails. Raises
-        HeadraceError("event_log.not_writable"), and what the format raises."""
+        """Write batches with their commit times (`rows.NULL`: `now_us`, microseconds since
+        1970-01-01 UTC, determines the folder). Leaves no file if it fails. Raises
+        HeadraceError("event_log.not_writable"), and errors of the format."""
         try:
             for batch, commit_us in batches:
                 if batch.num_rows:
@@ -110,7 +112,7 @@ class StagedFiles:
             self._count += 1
             target = f"{key[0]}/{piece.first}"
             opened = _Open(name, target, self._format.open(self._folder / name, piece.schema))
-        self._open[key] = opened  # the last one that was used
+        self._open[key] = opened  # most recently used
         opened.file.append(piece)
         opened.rows += piece.rows
         self._bound_memory()
@@ -145,7 +147,7 @@ class _Open:
         self.name, self.target, self.file, self.rows = name, target, file, 0
 
     def takes(self, piece: Piece, limits: Limits) -> bool:
-        """Whether the file may have these records, too."""
+        """Whether the file has room for these records, too."""
         fits = self.file.size + piece.size <= limits.bytes
         return fits and (not limits.rows or self.rows + piece.rows <= limits.rows)
 
@@ -166,5 +168,5 @@ def as_batch(files: list[StagedFile]) -> pa.RecordBatch:
 
 
 def of_table(table: pa.Table) -> list[StagedFile]:
-    """The files that rows with COLUMNS describe."""
+    """The files in rows with COLUMNS."""
     return [StagedFile(*row.values()) for row in table.to_pylist()]

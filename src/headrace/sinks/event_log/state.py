@@ -16,12 +16,12 @@ _FILE = "state.json"
 
 
 class State(NamedTuple):
-    """`batch` is the last micro-batch of the query `query` that has events (-1: none), and `files`
-    are its files: the micro-batch is in the log as soon as its state is on the disk, and who reads
-    the state moves the files that are not in their places yet. `log` identifies the log. `rows` and
-    `length` are the records and bytes of all micro-batches. `unfinished` are the folders whose
-    files may have to be merged, with the time at which the last one was added (milliseconds since
-    1970-01-01 UTC)."""
+    """The state of a log. `batch` is the last micro-batch of the query `query` with events (-1:
+    none), and `files` are its files: the micro-batch is in the log as soon as its state is on the
+    disk, and a process that reads the state moves files that are not at their paths yet. `log`
+    identifies the log. `rows` and `length` are the records and bytes of all micro-batches.
+    `unfinished` are the folders whose files may have to be merged, with the time at which the last
+    one was added (milliseconds since 1970-01-01 UTC)."""
 
     log: str
     batch: int = -1

@@ -1,4 +1,4 @@
-"""The `file` sink as headrace's registry knows it."""
+"""The definition of the `file` sink in headrace's registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.spark.sinks.definition import (
 
 
 class FileDefinition(SinkDefinition):
-    """One file, a line of JSON an event, in total order."""
+    """A single file with a line of JSON per event, in total order."""
 
     name = "file"
     delivery = Delivery.EXACTLY_ONCE
@@ -36,7 +36,7 @@ class FileDefinition(SinkDefinition):
     )
 
     def __init__(self, output: Path | None = None) -> None:
-        """`output`: where the events go, whatever the configuration says."""
+        """`output`: the output file, which overrides the configuration."""
         self._output = output
 
     def own_options(self, config: ConnectorConfig) -> dict[str, str]:

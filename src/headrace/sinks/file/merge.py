@@ -1,7 +1,7 @@
 """Joins parts that overlap: lines of all parts in the order of their sequences.
 
-Each part has an index file beside it: the end of every line (int64), then every line's
-sequence, all of one width.
+Each part has an index file: the end of every line (int64), then every line's sequence, all of one
+width.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"

@@ -18,7 +18,8 @@ class FileOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> FileOptions:
-        """Raises HeadraceError("cli.sink_path_missing") and ("file.impossible_option")."""
+        """Parse the options. Raises HeadraceError("cli.sink_path_missing") and
+        ("file.impossible_option")."""
         if not options.get("path"):
             raise HeadraceError(
                 "cli.sink_path_missing",

@@ -1,13 +1,12 @@
-"""The output file and the state beside it: parts are appended whole and exactly once.
+"""The output file and its state: parts are appended whole and exactly once.
 
-The state says how many bytes of the output belong to finished micro-batches, and is replaced
-atomically after the bytes are on disk. Bytes after that length come from a commit that did not
-finish: the next commit cuts them off, so that `kill -9` at any instant leaves nothing to repair by
-hand (Invariant 7).
+The state has the number of bytes of finished micro-batches, and is replaced atomically after the
+bytes are on disk. Bytes after that length come from a commit that did not finish: the next commit
+truncates them, so that `kill -9` at any instant leaves nothing to repair by hand (Invariant 7).
 
-Spark does not force its log to the disk. If the log lost its last entry, the same micro-batch is
-planned again and may have other records; the state says where the last one began, and the new
-records replace the old ones.
+Spark does not force its log to the disk. If the log loses its last entry, the same micro-batch is
+planned again and may have other records; the state has the start of the last micro-batch, and the
+new records replace the old ones.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ _VERSION = 1
 
 
 class Content(NamedTuple):
-    """The records of one micro-batch: two with the same content hold the same records."""
+    """Identifies the records of one micro-batch: two with the same content have the same
+    records."""
 
     first: str
     last: str
@@ -51,8 +51,8 @@ class Content(NamedTuple):
 
 
 class State(NamedTuple):
-    """`batch` is the last micro-batch in the output (-1: none) of the query `query`. It begins at
-    the byte `start` (-1: an earlier release did not say)."""
+    """The state of an output. `batch` is the last micro-batch in it (-1: none) of the query
+    `query`. It begins at the byte `start` (-1: unknown, from an earlier release)."""
 
     batch: int
     length: int
@@ -66,10 +66,10 @@ _NOTHING = State(-1, 0, 0, "", 0)
 
 
 class Output:
-    """One output file with its state folder. Every method may run in a new process.
+    """An output file with its state folder. Every method may run in a new process.
 
-    Without `sync` a commit does not wait for the disk: safe against the death of any process,
-    not against that of the machine.
+    Without `sync` a commit does not wait for the disk: safe against the death of any process, but
+    not of the machine.
     """
 
     def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
@@ -79,7 +79,7 @@ class Output:
         self.parts = self.folder / "parts"
 
     def open(self) -> State:
-        """Make the folders and a first state; sweep parts that nobody will commit.
+        """Create the folders and a first state; delete parts that will not be committed.
 
         To be called before the query starts. Raises HeadraceError("file.output_exists"),
         ("file.no_regular_file"), ("file.output_shortened"), ("file.other_output"),
@@ -105,22 +105,22 @@ class Output:
         return state
 
     def rows(self) -> int:
-        """Events in the output, by its state."""
+        """The number of events in the output, from its state."""
         return (self._read() or _NOTHING).rows
 
     def commit(
         self, parts: Sequence[Part], batch: int, query: str, *, keep_files: bool = False
     ) -> None:
-        """Append a micro-batch in total order, unless it is there already. The last micro-batch is
-        replaced when it comes again with other records. With `keep_files` the files of its parts
-        become spare ones, until `close`.
+        """Append a micro-batch in total order, unless the output has it. The last micro-batch is
+        replaced if it is repeated with other records. With `keep_files` the files of its parts
+        become spare files, until `close`.
 
-        Raises HeadraceError("file.other_checkpoint") when the output was written with another
-        checkpoint or a later state of this one, ("file.overlapping_slices") when parts without
-        index are not one after the other, and what `open` raises.
+        Raises HeadraceError("file.other_checkpoint") if the output was written with another
+        checkpoint or a later state of this one, ("file.overlapping_slices") if parts without index
+        overlap, and errors of `open`.
         """
         try:
-            # A process left over from a killed driver may still be at it.
+            # A process left over from a killed driver may still be committing.
             with self._locked():
                 self._commit([part for part in parts if part.rows], batch, query)
             keep_spares(self.parts, [part.name for part in parts if part.rows and keep_files])
@@ -129,11 +129,11 @@ class Output:
             raise not_writable(error) from error
 
     def sweep(self, batch: int) -> None:
-        """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
+        """Delete the parts of micro-batches up to `batch`, also of failed attempts."""
         sweep_parts(self.parts, batch)
 
     def close(self) -> None:
-        """Delete spare files. To be called when the query is over."""
+        """Delete spare files. To be called when the query has ended."""
         if self.parts.exists():
             drop_spares(self.parts)
 
@@ -153,7 +153,7 @@ class Output:
             state = self._without_last(state, Content.of(parts))
         if not parts or (batch == state.batch and state.length > state.start):
             if self.path.stat().st_size > state.length:
-                os.truncate(self.path, state.length)  # of a commit that did not finish
+                os.truncate(self.path, state.length)  # from a commit that did not finish
             return
         added = sum(part.length for part in parts)
         with Tail(self.path, state.length, added, sync=self.sync) as tail:
@@ -177,21 +177,22 @@ class Output:
         self._write(State(batch, length, state.rows + content.rows, query, state.length, content))
 
     def _without_last(self, state: State, content: Content) -> State:
-        """The state without its last micro-batch, when that has another content than `content`."""
+        """Remove the last micro-batch if its content differs from `content`; returns the state."""
         if content == state.content or state.start in (-1, state.length):
             return state
         rows = state.rows - state.content.rows
         before = State(state.batch, state.start, rows, state.query, state.start)
-        # The state goes first: an output that is longer than its state says is cut, one that is
-        # shorter is refused.
+        # The state goes first: an output that is longer than its state is truncated, a shorter one
+        # is refused.
         self._write(before)
         os.truncate(self.path, before.length)
         return before
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Keep others from the open output meanwhile: with another state folder their commits would
-        cut off what this one has written. Raises HeadraceError("file.output_in_use")."""
+        """Lock the open output against other processes while the context is open: with another
+        state folder they would truncate this query's records. Raises
+        HeadraceError("file.output_in_use")."""
         in_use = HeadraceError(
             "file.output_in_use",
             f"Another process writes {self.path}",
@@ -201,9 +202,8 @@ class Output:
             yield
 
     def look(self) -> None:
-        """Refuses a file of somebody else, and makes nothing. Raises
-        HeadraceError("file.output_exists"), ("file.no_regular_file"), ("file.bad_state"),
-        ("file.other_output")."""
+        """Refuse another query's file; creates nothing. Raises HeadraceError("file.output_exists"),
+        ("file.no_regular_file"), ("file.bad_state"), ("file.other_output")."""
         self._require_file()
         if self._read() is None and self.path.exists() and self.path.stat().st_size > 0:
             raise HeadraceError(
@@ -222,7 +222,7 @@ class Output:
             )
 
     def _check(self) -> State:
-        """The state, made on first use; refuses an output that does not fit it."""
+        """The state, created at first use; refuses an output that does not fit it."""
         self._require_file()
         state = self._read()
         length = self.path.stat().st_size if self.path.exists() else -1
@@ -302,14 +302,15 @@ class Output:
 
 
 def _is_total_order(parts: Sequence[Part]) -> bool:
-    """Whether joining the parts, ordered by first sequence, gives total order."""
+    """Whether concatenating the parts, ordered by first sequence, gives total order."""
     return all(part.sorted for part in parts) and all(
         left.last < right.first for left, right in pairwise(parts)
     )
 
 
 def _append(tail: Tail, path: Path, length: int) -> None:
-    """Append a part. Reading into one warm buffer beats sendfile and copy_file_range here."""
+    """Append a part. Reading into one warm buffer is faster than sendfile and copy_file_range
+    here."""
     with path.open("rb", buffering=0) as part:
         left = length
         while left:

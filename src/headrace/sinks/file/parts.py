@@ -1,4 +1,5 @@
-"""Parts: what a task wrote for a micro-batch, in the folder of parts, and as rows of a stream."""
+"""Parts: files that tasks write for a micro-batch, in the folder of parts, and as rows of a
+stream."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ COLUMNS = (
 
 
 class Part(NamedTuple):
-    """What one task wrote, named inside the folder of parts. Sequences are its first and last.
+    """A part that one task wrote, by its name in the folder of parts. `first` and `last` are
+    sequences.
 
-    `sorted` tells whether its lines are in total order, `indexed` whether a file with their
-    sequences and ends is beside it.
+    `sorted`: its lines are in total order; `indexed`: it has an index file with the sequences and
+    ends of its lines.
     """
 
     name: str
@@ -45,10 +47,9 @@ def write_part(
     indexed: bool,
     texts: Collection[str] = (),
 ) -> Part:
-    """Write one part, in the order given; nothing is left behind when that fails. `texts` are those
-    of key, value and header that are plain texts, not JSON. Raises
-    HeadraceError("file.not_writable")."""
-    # Loading the compiled pass is for tasks only; the committing process does without.
+    """Write one part, in the order given; leaves no file if it fails. `texts` are those of key,
+    value and header that are plain texts, not JSON. Raises HeadraceError("file.not_writable")."""
+    # Only tasks load the compiled pass; the committing process does not need it.
     from headrace.sinks.lines import LineWriter
 
     lines = LineWriter(with_ends=indexed, texts=texts)
@@ -84,8 +85,9 @@ def write_part(
 
 
 def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
-    """A file that nobody else writes into: whoever has one of this name open keeps writing into
-    his own. One `of_lines` may be a spare one, and be longer than what is written into it."""
+    """Create a file that only this process writes: a process that has a file of this name open
+    keeps writing into the unlinked one. For `of_lines`, it may be a spare file, which may be longer
+    than what is written."""
     path.unlink(missing_ok=True)
     is_spare = of_lines and take_spare(path)
     fresh = 0 if is_spare else os.O_CREAT | os.O_EXCL
@@ -96,7 +98,7 @@ def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
 
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
-    """Around what the disk may refuse: an OSError of the batches' source is not translated."""
+    """Translate an OSError of writing, but not of the batches' source."""
     try:
         yield
     except OSError as error:
@@ -104,7 +106,7 @@ def _writing() -> Iterator[None]:
 
 
 def not_writable(error: OSError) -> HeadraceError:
-    """The error of an output or a state folder that cannot be written: it is tried again."""
+    """The retriable error of an output or a state folder that cannot be written."""
     return HeadraceError(
         "file.not_writable",
         f"The file sink cannot write {error.filename or 'its output'} ({error.strerror or error})",
@@ -123,7 +125,7 @@ def as_row(part: Part) -> RecordBatch:
 
 
 def of_rows(batches: Iterator[RecordBatch]) -> list[Part]:
-    """The parts that rows with COLUMNS describe."""
+    """The parts in rows with COLUMNS."""
     return [
         Part(
             row["name"],
@@ -156,7 +158,7 @@ class IndexWriter:
         self._width = 0
 
     def add(self, sequences: Any, ends: Any) -> None:
-        """One batch's sequences (an Arrow string array) and line ends (int64, from the start)."""
+        """Add a batch's sequences (an Arrow string array) and line ends (int64, from the start)."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -177,5 +179,5 @@ class IndexWriter:
         self._sequences.append(bytes(data)[start : start + width * len(text)])
 
     def content(self) -> bytes:
-        """The index file's content."""
+        """The content of the index file."""
         return b"".join(self._ends + self._sequences)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PartsSink(BatchSink):
-    """A query's events into one output: a micro-batch may come again, and is in it once."""
+    """A query's events in one output: a micro-batch may be repeated, but is appended once."""
 
     def __init__(self, output: Output, checkpoint: Path) -> None:
         self._output, self._checkpoint = output, checkpoint
@@ -33,7 +33,7 @@ class PartsSink(BatchSink):
         self._held.enter_context(self._output.owned())
 
     def read(self, stream: EventStream) -> DataFrame:
-        """A row a part."""
+        """See BatchSink: one row per part."""
         from headrace.sinks.file.parts_source import PartsDataSource
 
         output = self._output
@@ -46,7 +46,8 @@ class PartsSink(BatchSink):
         return stream.read(PartsDataSource, options)
 
     def end(self, frame: Any, batch: int) -> None:
-        """Join the parts of a micro-batch. The source process has done it for a small one."""
+        """Join the parts of a micro-batch, unless the source process did, as it does for small
+        ones."""
         if not awaits_parts(self._output.parts, batch):
             return
         batches = self.rows_of(frame).to_batches()

@@ -1,8 +1,8 @@
-"""The `headrace_parts` data source: the file sink's parts are written where the events are read.
+"""The `headrace_parts` data source: writes the file sink's parts where the events are read.
 
 Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
-task: the source process reads it, and appends it to the output, when Spark asks for its partitions;
-it has no partitions then.
+task: the source process reads it, and appends it to the output, when Spark asks for its partitions,
+of which it then has none.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 class PartsDataSource(SinkSource):
-    """Options: all of SINK_OPTIONS. A row is a part (headrace.sinks.file.parts.COLUMNS), which
-    headrace.sinks.file.parts_sink commits."""
+    """The data source. Its options are all of SINK_OPTIONS. A row is a part
+    (headrace.sinks.file.parts.COLUMNS), which headrace.sinks.file.parts_sink commits."""
 
     columns = COLUMNS
 
@@ -48,7 +48,7 @@ class PartsDataSource(SinkSource):
 
 
 class PartsReader(SinkReader):
-    """Reads the same slices, and writes them where they are read."""
+    """Reads the same slices as other sources, and writes them where they are read."""
 
     sink = "file"
 
@@ -68,12 +68,12 @@ class PartsReader(SinkReader):
         return []
 
     def _append(self, slices: Sequence[Slice], batch: int) -> None:
-        """Write a range as a part and commit it, which does nothing when it was committed before:
-        Spark plans the micro-batches again that are not in its commit log."""
+        """Write a range as a part and commit it, which does nothing if it was committed before:
+        Spark plans micro-batches again that are not in its commit log."""
         from headrace.spark.task import read_slice
 
         batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
-        # What a killed run left behind may be at the same micro-batch.
+        # A process left over from a killed run may write the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
         part = self._write(name, batches)
         self._output.commit([part], batch, query_of(str(self.checkpoint)))

@@ -26,13 +26,12 @@ _SLICES = ("any", "position")
 
 
 class FileSink(DataSource):
-    """Writes the columns topic, key, value, headers and sequence; others are ignored.
+    """Writes the columns topic, key, value, headers and sequence; ignores others.
 
-    Options: `path` (the output), `state` (a folder of its own, on the same file system if
-    possible), `slices`: `any` (default; parts that overlap are merged) or `position` (the source
-    was asked for position slices; parts that overlap are an error); `sync`: `true` (default) or
-    `false` (commits do not wait for the disk). Register it with
-    `spark.dataSource.register(FileSink)`.
+    Options: `path` (the output), `state` (a separate folder, on the same file system if possible),
+    `slices`: `any` (default; overlapping parts are merged) or `position` (the source has position
+    slices; overlapping parts are an error); `sync`: `true` (default) or `false` (commits do not
+    wait for the disk). Register it with `spark.dataSource.register(FileSink)`.
     """
 
     @classmethod
@@ -40,7 +39,8 @@ class FileSink(DataSource):
         return FORMAT
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FileWriter:  # noqa: ARG002
-        """Raises HeadraceError: "file.option_missing", "file.impossible_option", "file.column"."""
+        """Create the writer. Raises HeadraceError: "file.option_missing", "file.impossible_option",
+        "file.column"."""
         for option in ("path", "state"):
             if not self.options.get(option):
                 raise HeadraceError(
@@ -70,25 +70,26 @@ class FileSink(DataSource):
 
 @dataclass(frozen=True)
 class PartsWritten(WriterCommitMessage):
-    """A task's answer: its parts, and the query that they belong to."""
+    """The commit message of a task: its parts, and the id of the query."""
 
     parts: tuple[Part, ...]
     query: str
 
 
 class FileWriter(BatchWriter):
-    """Tasks write parts; the driver joins them. No row passes through the driver."""
+    """A writer whose tasks write parts, which the driver joins. No row passes through the
+    driver."""
 
     def __init__(
         self, path: str, folder: str, *, indexed: bool, sync: bool = True, checkpoint: str = ""
     ) -> None:
-        """The folder `checkpoint` names the query if no task does, because no task runs."""
+        """The folder `checkpoint` identifies the query if no task runs that does."""
         self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
         self.checkpoint = checkpoint
 
     def write_batches(self, batches: Iterator[RecordBatch]) -> PartsWritten:
-        """Runs in a task: one part, in the order given."""
+        """Write one part, in the order given; runs in a task."""
         with one_sentence():
             return self._write(batches)
 

@@ -1,8 +1,8 @@
-"""Spare files: those of parts that are in the output, which the next parts are written into.
+"""Spare files: files of committed parts, which the next parts overwrite.
 
-The memory and the blocks of such a file are there already; those of a new one cost more than the
-copy into them. Only the file of a committed part becomes one: its task closed it before it
-answered.
+Their memory and blocks are already allocated; allocating those of a new file costs more than the
+copy into it. Only the file of a committed part becomes a spare: its task closed it before it
+reported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _PREFIX = "spare-"
 
 
 def take_spare(path: Path) -> bool:
-    """Give the largest spare file of its folder, if there is one, this name: it is then this
-    task's alone, and has what was written before."""
+    """Rename the largest spare file of the folder, if it has one, to this path; returns whether it
+    has. Only this task then has the file, which still has its former content."""
     folder = path.parent
     with os.scandir(folder) as entries:
         spares = [(_size(entry), entry.name) for entry in entries if _is_spare(entry)]
@@ -30,7 +30,7 @@ def take_spare(path: Path) -> bool:
 
 
 def keep_spares(folder: Path, names: Iterable[str]) -> None:
-    """These files become the spare ones, and all others are deleted."""
+    """Make these files the spare files, and delete all other spare files."""
     drop_spares(folder)
     for name in names:
         with contextlib.suppress(FileNotFoundError):
@@ -46,7 +46,7 @@ def drop_spares(folder: Path) -> None:
 
 
 def _is_spare(entry: os.DirEntry[str]) -> bool:
-    """Links and folders of such a name are somebody else's."""
+    """Whether a folder entry is a spare file; links and folders of such a name are foreign."""
     return entry.name.startswith(_PREFIX) and entry.is_file(follow_symlinks=False)
 
 

@@ -25,7 +25,7 @@ _COLUMNS = ("topic", "key", "value", "headers", "sequence")
 
 
 class StandardOutputDefinition(SinkDefinition):
-    """The output of `headrace events --output -`, which no configuration names."""
+    """The sink of `headrace events --output -`, which no configuration can name."""
 
     name = "standard output"
     delivery = Delivery.AT_LEAST_ONCE
@@ -43,9 +43,9 @@ class StandardOutputDefinition(SinkDefinition):
 
 
 class StandardOutputSink(Sink):
-    """Lines of JSON. A micro-batch passes through the driver whole; one that a
-    killed run began comes again. `texts` are those of key, value and header that are plain texts,
-    not JSON."""
+    """Lines of JSON. A micro-batch passes through the driver as a whole; it is repeated if a run
+    was killed within it. `texts` are those of key, value and header that are plain texts, not
+    JSON."""
 
     def __init__(self, stream: BinaryIO | None = None, *, texts: Collection[str] = ()) -> None:
         self._stream = sys.stdout.buffer if stream is None else stream
@@ -56,12 +56,12 @@ class StandardOutputSink(Sink):
         return stream.events().writeStream.foreachBatch(self.write)
 
     def write(self, frame: DataFrame, _batch: int) -> None:
-        """Raises HeadraceError("console.closed") when nobody reads the lines any more,
-        ("file.not_json") for what cannot be JSON."""
+        """Write a micro-batch. Raises HeadraceError("console.closed") when nobody reads the lines
+        any more, ("file.not_json") for values that cannot be JSON."""
         from headrace.sinks.lines import LineWriter
 
         lines = LineWriter(texts=self._texts)
-        # Sorted here: Spark would read the source twice, once for the bounds of its ranges.
+        # Sorted here, because Spark would read the source twice, once for the bounds of its ranges.
         table = frame.select(*_COLUMNS).toArrow().sort_by("sequence")
         try:
             for batch in table.to_batches():

@@ -1,9 +1,9 @@
 """The end of the output, where a commit appends.
 
-A page that a file gets for the first time costs more than the copy into it: a guest's memory may
-have to come from its host first. A large commit therefore goes past the page cache where the
-system lets it, in whole blocks; what is less than a block at both its ends goes through it. Bytes
-before the commit are not written again.
+Allocating a new page of a file costs more than the copy into it: a guest's memory may have to come
+from its host first. A large commit therefore bypasses the page cache if the system permits it, in
+whole blocks; the rest at both its ends goes through the cache. Bytes before the commit are not
+written again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from types import TracebackType
 
 _BLOCK = 4096
 _BUFFER_BYTES = 4 << 20
-_LARGE_BYTES = 4 << 20  # less stays in the page cache, for those who follow the output
+_LARGE_BYTES = 4 << 20  # smaller commits stay in the page cache, for readers that follow the output
 
 
 class Tail:
-    """Cuts the output after its first `length` bytes, and appends `added` bytes there; `sync`:
-    they wait for the disk. Raises OSError."""
+    """Truncates the output after its first `length` bytes, and appends `added` bytes; `sync`: waits
+    for the disk. Raises OSError."""
 
     def __init__(self, path: Path, length: int, added: int, *, sync: bool) -> None:
         self._sync = sync
@@ -35,8 +35,8 @@ class Tail:
         except BaseException:
             self.close()
             raise
-        # The buffer begins at a page, because a write past the cache needs that. Its first byte is
-        # the byte `_place` of the output; those from `_begin` to `_end` are to be written.
+        # The buffer begins at a page boundary, as a write past the cache requires. Its first byte
+        # is byte `_place` of the output; the bytes from `_begin` to `_end` are to be written.
         self._buffer = memoryview(mmap.mmap(-1, _BUFFER_BYTES))
         self._begin = self._end = length % _BLOCK
         self._place = length - self._begin
@@ -53,7 +53,7 @@ class Tail:
         self.close()
 
     def close(self) -> None:
-        """Close the output; what `finish` did not write is lost."""
+        """Close the output; bytes that `finish` did not write are lost."""
         with contextlib.ExitStack() as closing:
             closing.callback(os.close, self._file)
             if self._past_cache is not None:
@@ -61,11 +61,11 @@ class Tail:
                 self._past_cache = None
 
     def room(self) -> memoryview:
-        """Where the next bytes go, for `add`; never empty."""
+        """The buffer for the next bytes, before `add`; never empty."""
         return self._buffer[self._end :]
 
     def add(self, count: int) -> None:
-        """The first `count` bytes of `room` are the next of the output."""
+        """Take the first `count` bytes of `room` as the next bytes of the output."""
         self._end += count
         if self._end == len(self._buffer):
             self._flush()
@@ -82,7 +82,7 @@ class Tail:
             content = content[count:]
 
     def finish(self) -> int:
-        """Write what is left, and wait for the disk; returns the length of the output."""
+        """Write the remaining bytes, and wait for the disk; returns the length of the output."""
         self._flush()
         if self._sync:
             os.fsync(self._file)
@@ -101,12 +101,14 @@ class Tail:
             begin += os.pwrite(self._file, self._buffer[begin:end], self._place + begin)
 
     def _write_past_cache(self, file: int, begin: int, end: int) -> int:
-        """Write whole blocks; returns up to where, which is less when the system takes no more."""
+        """Write whole blocks; returns the end, which is less if the system refuses to write
+        more."""
         while begin < end and begin % _BLOCK == 0:
             try:
                 begin += os.pwrite(file, self._buffer[begin:end], self._place + begin)
             except OSError as error:
-                # The disk has larger blocks, or its file system opens what it does not write.
+                # The disk has larger blocks, or the file system opens such files but does not write
+                # them.
                 if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
                     raise
                 self._past_cache = None
@@ -116,7 +118,7 @@ class Tail:
 
 
 def _open_past_cache(path: Path) -> int | None:
-    """The file for writing past the page cache; None where that cannot be."""
+    """The file opened for writing past the page cache; None if that is not supported."""
     direct = getattr(os, "O_DIRECT", 0)
     if not direct:
         return None

@@ -1,7 +1,7 @@
-"""Options of debezium-server-iceberg (`debezium.sink.iceberg.*`) as those of the sink.
+"""Translates options of debezium-server-iceberg (`debezium.sink.iceberg.*`) to options of the sink.
 
-Those that mean what replicas do anyway are taken; those that have no meaning here stay as they are,
-so that they are named as unknown options.
+Options whose value is how replicas work anyway are accepted; options without a meaning here are
+left unchanged, so that they are reported as unknown.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _AS_HERE = {
     "upsert-use-dv": "true",
     "write.format.default": "parquet",
 }
-"""Options whose value says what every replica is."""
+"""Options with the only value that is possible for a replica."""
 
 
 def translated(options: Mapping[str, str]) -> dict[str, str]:
-    """Options with headrace's names; one that is written both ways is headrace's. Raises
-    HeadraceError("iceberg.impossible_option") for values that no replica can have."""
+    """Return options with headrace's names; if an option has both names, headrace's takes
+    precedence. Raises HeadraceError("iceberg.impossible_option") for values that no replica can
+    have."""
     made: dict[str, str] = {}
     for name, text in options.items():
         if name in _VALUES:

@@ -1,7 +1,7 @@
-"""Least and greatest values of columns, as manifests have them: Iceberg's binary of single values.
+"""Least and greatest values of columns, in manifests' form: Iceberg's single-value serialization.
 
-Texts and bytes are cut to 16 characters or bytes, the greatest to the next greater one; there is
-no bound where none of that length is. Numbers of types that were widened are read by their length.
+Texts and bytes are cut to 16 characters or bytes, an upper bound to the next greater value; it has
+no bound if no such value exists. Numbers of types that were widened are read by their length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def encode_bound(value: Any, kind: str, *, upper: bool = False) -> bytes | None:
-    """The bytes of a bound of a column of this type of Iceberg's; None: there is no exact one."""
+    """The bytes of a bound of a column of this Iceberg type; None if it has no exact bound."""
     match kind:
         case "boolean":
             return b"\1" if value else b"\0"
@@ -51,7 +51,7 @@ def encode_bound(value: Any, kind: str, *, upper: bool = False) -> bytes | None:
 
 
 def decode_bound(content: bytes, kind: str) -> Any:
-    """The value of a bound; None where Python has none for it."""
+    """The value of a bound; None if Python cannot represent it."""
     match kind:
         case "boolean":
             return content != b"\0"

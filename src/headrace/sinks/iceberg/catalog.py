@@ -37,8 +37,9 @@ _NEW_TABLE = {
     "write.update.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
 }
-"""Options of the sink win over these. Without the second and third every commit leaves a metadata
-file; a new vector of a file is looked for in all manifests of vectors, so these are kept few."""
+"""Properties of new tables, which options of the sink override. Without the second and third every
+commit would leave a metadata file; a file's new vector is searched in all manifests of vectors, so
+there are only a few of these."""
 
 
 class IcebergCatalog:
@@ -53,8 +54,8 @@ class IcebergCatalog:
         self._catalog = self._java.catalog()
 
     def table(self, name: TableName) -> LakeTable | None:
-        """The table, or None. Raises HeadraceError(NAME_NOT_TAKEN), and for a view, a table with
-        partitions and one of another format version than 3."""
+        """See Lake. Raises HeadraceError(NAME_NOT_TAKEN), and HeadraceError for a view, a
+        partitioned table and a table of another format version than 3."""
         _require_name(self._options, name)
         identifier = self._identifier(name)
         try:
@@ -96,7 +97,7 @@ class IcebergCatalog:
             return IcebergTable(name, self._java, table)
 
     def announce(self, name: TableName) -> None:
-        """Nothing: the catalog has the table."""
+        """See Lake; does nothing, because the catalog has the table."""
 
     def close(self) -> None:
         """Close the catalog."""
@@ -112,7 +113,7 @@ class IcebergCatalog:
                 with self._java.failing("create its namespace", name):
                     self._catalog.createNamespace(namespace)
             except HeadraceError:
-                # Somebody was faster; catalogs say so in words of their own.
+                # Another process was faster; each catalog has another exception for this.
                 if not self._catalog.namespaceExists(namespace):
                     raise
 
@@ -122,7 +123,7 @@ class IcebergCatalog:
 
 
 def _make_folders(options: IcebergOptions) -> None:
-    """What is on this host: the warehouse, and the folder of SQLite's file. Raises
+    """Create the local folders: the warehouse, and the folder of SQLite's file. Raises
     HeadraceError("replicas.storage_failed")."""
     folders = []
     if options.kind != "rest" and options.s3 is None:
@@ -137,7 +138,8 @@ def _make_folders(options: IcebergOptions) -> None:
 
 
 def require_table(options: IcebergOptions, name: TableName, schema: TableSchema) -> str:
-    """The JSON of a new table's columns. Raises HeadraceError for what Iceberg cannot take."""
+    """The JSON of a new table's columns. Raises HeadraceError for names and types that Iceberg does
+    not support."""
     _require_name(options, name)
     columns = iceberg_schema(schema)
     _check_names(name, schema)

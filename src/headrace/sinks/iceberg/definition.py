@@ -1,4 +1,4 @@
-"""The `iceberg` sink as headrace's registry knows it."""
+"""The definition of the `iceberg` sink in headrace's registry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class IcebergDefinition(ReplicaDefinition):
         return FORMAT
 
     def own_options(self, config: ConnectorConfig) -> dict[str, str]:
-        """See SinkDefinition. Replicas take debezium-server-iceberg's names, too. Raises
+        """See SinkDefinition. Replicas also accept the names of debezium-server-iceberg. Raises
         HeadraceError("iceberg.impossible_option")."""
         from headrace.sinks.iceberg.aliases import translated
 
@@ -32,7 +32,8 @@ class IcebergDefinition(ReplicaDefinition):
         return translated(options) if mode_of(options) is Mode.REPLICA else options
 
     def written(self, config: ConnectorConfig, option: str) -> str:
-        """See SinkDefinition. What has the sink's name is one of debezium-server-iceberg's."""
+        """See SinkDefinition. An option with the sink's name in it is one of
+        debezium-server-iceberg."""
         named = f"{self.name}.{option}"
         if named in config.headrace_sink:
             return f"debezium.sink.{named}"

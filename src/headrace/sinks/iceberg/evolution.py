@@ -18,7 +18,7 @@ from headrace.sinks.replicas.lake import ColumnChange, TableName, TableSchema
 def change_columns(
     java: IcebergJvm, transaction: Any, schema: TableSchema, change: ColumnChange, name: TableName
 ) -> Sequence[Mapping[str, Any]]:
-    """Put a change into a transaction. Gives the JSON of the columns after it, with their ids.
+    """Put a change into a transaction; returns the JSON of the columns after it, with their ids.
 
     Raises HeadraceError("replicas.column_not_taken").
     """
@@ -59,7 +59,7 @@ def _describe(
         _retype(java, update, column, known.type, kind, name)
     for before, after in change.renamed.items():
         update.renameColumn(before, after)
-    ids = itertools.count(1_000_000)  # Iceberg gives others
+    ids = itertools.count(1_000_000)  # Iceberg assigns other ids
     for added in change.added:
         kind = java.type(iceberg_type(added.type, ids, added.name))
         update.addColumn(None, added.name, kind, added.comment)
@@ -76,7 +76,7 @@ def _retype(
     after: pa.DataType,
     name: TableName,
 ) -> None:
-    """Widen a column, or what is in it."""
+    """Widen a column, or the types nested in it."""
     if pa.types.is_large_list(after):
         after = pa.list_(after.value_type)
     if pa.types.is_list(before) and pa.types.is_list(after):
@@ -107,7 +107,7 @@ def _retype(
 
 
 def iceberg_key(kind: pa.DataType) -> Any:
-    """The type of a map's keys, which cannot be widened."""
+    """The type of a map's keys, which Iceberg cannot widen."""
     return iceberg_type(kind.key_type, itertools.count(1), "key")
 
 

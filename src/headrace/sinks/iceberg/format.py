@@ -1,4 +1,4 @@
-"""Iceberg as a format of replicas."""
+"""Iceberg as a table format of replicas."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ class IcebergFormat:
     options: Sequence[str] = (*OPTIONS, f"{CATALOG}*", f"{TABLE}*")
 
     def packages(self, options: Mapping[str, str]) -> Sequence[str]:
-        """Coordinates of Iceberg's core and of what the catalog needs; options that are missing do
-        not matter. A JDBC catalog on another database than SQLite needs that database's driver,
-        which is not among them."""
+        """See LakeFormat: coordinates of Iceberg's core and of the catalog's libraries; missing
+        options are permitted. A JDBC catalog on another database than SQLite needs that database's
+        driver, which is not included."""
         options = {"warehouse": "/", **options}
         if is_s3(options["warehouse"]):
             options.setdefault("catalog.uri", "jdbc:other:")
         return IcebergOptions.of(options).packages
 
     def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """No settings: commits need only jars in a session."""
+        """See LakeFormat: no settings, because commits need only jars."""
         return {}
 
     def check(self, options: Mapping[str, str]) -> None:
-        """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
+        """See LakeFormat. Raises HeadraceError("iceberg.…") for options that are wrong or
+        missing."""
         IcebergOptions.of(options)
 
     def require(self, options: Mapping[str, str], name: TableName, schema: TableSchema) -> None:
@@ -64,7 +65,7 @@ class IcebergFormat:
         )
 
     def prove_catalog(self, options: Mapping[str, str], spark: Mapping[str, str]) -> str | None:
-        """See LakeFormat: a JDBC catalog, whose file on SQLite is not made for it."""
+        """See LakeFormat: tries a JDBC catalog, but does not create the file of SQLite for it."""
         checked = IcebergOptions.of(options)
         if checked.kind != "jdbc":
             return None
@@ -92,7 +93,7 @@ class IcebergFormat:
         )
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
-        """The catalog that the options name. Raises HeadraceError."""
+        """Open the catalog of the options. Raises HeadraceError."""
         return IcebergCatalog(spark, IcebergOptions.of(options))
 
 

@@ -26,7 +26,7 @@ DRIVERS: Mapping[str, str] = {
 _URI = "headrace.sink.catalog.uri"
 _OF_DRIVER = "jdbc."
 _OF_SPARK = ("org.apache.hive.", "org.apache.derby.")
-"""Drivers that come with Spark."""
+"""Packages of the drivers that are part of Spark."""
 _MOST_CAUSES, _MOST_DRIVERS, _MOST_SHOWN = 10, 100, 500
 _TABLES: Mapping[str, str] = {
     "iceberg_tables": "metadata_location",
@@ -39,7 +39,7 @@ _RIGHTS = (
     "UPDATE {table} SET {column} = {column} WHERE 1 = 0",
     "DELETE FROM {table} WHERE 1 = 0",
 )
-"""Statements that need the rights of commits, and change no row."""
+"""Statements that need the rights of commits, but change no row."""
 _UNREACHABLE, _NO_LOGIN, _NO_DATABASE, _NO_RIGHT = "08", "28", "3D", "42"
 """Classes of SQLSTATE."""
 _NO_PRIVILEGE = "42501"
@@ -47,7 +47,7 @@ _NO_PRIVILEGE = "42501"
 
 @dataclass(frozen=True)
 class CatalogDatabase:
-    """The database in which a JDBC catalog keeps its tables."""
+    """The database in which a JDBC catalog stores its tables."""
 
     options: IcebergOptions
 
@@ -67,8 +67,8 @@ class CatalogDatabase:
         return Path(path) if self._uri.startswith(SQLITE) and path and path[0] != ":" else None
 
     def driver(self, jvm: Any, spark: Mapping[str, str], unread: tuple[str, ...] = ()) -> Any:
-        """The driver for the address, registered in the JVM, which runs with these settings of
-        Spark. `unread` is what the class path of the JVM lacks of them.
+        """Return the driver for the address, registered in the JVM, which runs with these settings
+        of Spark. `unread` are the entries of Spark's class path that the JVM's lacks.
 
         Raises HeadraceError("iceberg.driver_missing"), ("iceberg.driver_not_checked").
         """
@@ -100,7 +100,7 @@ class CatalogDatabase:
         )
 
     def prove(self, jvm: Any, driver: Any) -> None:
-        """Connect, and try the rights on the catalog's tables; where they are missing, the right to
+        """Connect, and try the rights on the catalog's tables; if they do not exist, the right to
         create tables. Changes no row, and leaves no table.
 
         Raises HeadraceError("iceberg.catalog_unreachable"), ("iceberg.catalog_login"),
@@ -124,7 +124,8 @@ class CatalogDatabase:
 
     @contextmanager
     def asking(self, task: str, *, needs_right: bool = False) -> Iterator[None]:
-        """Around calls of Java's that ask the database to do `task`. Raises HeadraceError."""
+        """Translate exceptions of Java calls that ask the database to do `task`. Raises
+        HeadraceError."""
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
         try:
@@ -138,8 +139,9 @@ class CatalogDatabase:
             ) from None
 
     def refused(self, java: Any, task: str, *, needs_right: bool = False) -> HeadraceError | None:
-        """What Java's exception says of the database, which was asked to do `task`; None where
-        its SQLSTATE has no meaning here. What `needs_right` has the right syntax."""
+        """Return the error of a Java exception while the database was to do `task`; None if its
+        SQLSTATE has no meaning here. `needs_right`: the syntax is valid, so a refusal is a missing
+        right."""
         sql = _sql_exception(java)
         if sql is None:
             return None
@@ -185,7 +187,7 @@ class CatalogDatabase:
             _execute(connection, f"DROP TABLE {name}")
 
     def _login(self, jvm: Any) -> Any:
-        """Java's properties of a connection, as Iceberg gives them to the driver."""
+        """The Java properties of a connection, as Iceberg passes them to the driver."""
         made = jvm.java.util.Properties()
         for name, text in self.options.properties.items():
             if name.startswith(_OF_DRIVER):
@@ -217,8 +219,9 @@ class CatalogDatabase:
 
 
 def _drivers(jvm: Any) -> Iterator[Any]:
-    """The drivers that threads of Spark find. Making one registers it with `DriverManager`, which
-    looks for drivers once only, and maybe before the jars of the session were there."""
+    """Yield the drivers that Spark's threads find. Instantiating a driver registers it with
+    `DriverManager`, which looks for drivers only once, possibly before the session's jars were
+    added."""
     from py4j.protocol import Py4JJavaError
 
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -229,7 +232,7 @@ def _drivers(jvm: Any) -> Iterator[Any]:
             if not found.hasNext():
                 return
             driver = found.next()
-        except Py4JJavaError:  # one that cannot be made here; the others may
+        except Py4JJavaError:  # this driver cannot be instantiated; others may
             continue
         yield driver
 
@@ -245,7 +248,7 @@ def _takes(driver: Any, uri: str) -> bool:
 
 def _has_table(connection: Any, name: str) -> bool:
     about = connection.getMetaData()
-    for each in (name, name.upper()):  # as Iceberg looks for it
+    for each in (name, name.upper()):  # in the two forms that Iceberg tries
         rows = about.getTables(None, None, each, None)
         try:
             if rows.next():

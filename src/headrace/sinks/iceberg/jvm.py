@@ -1,5 +1,5 @@
-"""Iceberg's core in Spark's JVM. Every call takes a fraction of a millisecond, whatever it does, so
-what is large crosses as one JSON text."""
+"""Iceberg's core in Spark's JVM. Every call takes a fraction of a millisecond, whatever its size,
+so large data crosses as one JSON text."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ _FINAL = (
 _FINAL_ANSWERS = re.compile(
     "Status Code: 403|NoSuchBucket|Unable to load (?:credentials|region)", re.IGNORECASE
 )
-"""What S3's client says where trying again does not help."""
+"""Messages of S3's client for which a retry does not help."""
 _MOST_SHOWN = 500
 _OLDEST = (1, 12)
-"""The release from which on what is called here is there."""
+"""The oldest supported release of Iceberg."""
 
 
 class IcebergJvm:
-    """The classes of Iceberg that the driver uses, and Java's answers as Python's values."""
+    """The classes of Iceberg that the driver uses, and conversions between Java's and Python's
+    values."""
 
     def __init__(self, spark: SparkSession, options: IcebergOptions) -> None:
         session: Any = spark
@@ -54,8 +55,7 @@ class IcebergJvm:
         self.mapper = self.jvm.com.fasterxml.jackson.databind.ObjectMapper()
 
     def catalog(self) -> Any:
-        """The catalog, which is ready. Raises HeadraceError, of a JDBC catalog as
-        `CatalogDatabase` does."""
+        """Open the catalog. Raises HeadraceError, for a JDBC catalog as `CatalogDatabase` does."""
         names = ", ".join(self.options.packages)
         try:
             self._class(CLASSES[self.options.kind])
@@ -85,7 +85,8 @@ class IcebergJvm:
             )
 
     def _properties(self) -> Mapping[str, str]:
-        """The catalog's. A path without scheme is local in ours, in Hadoop's not everywhere."""
+        """The properties of the catalog. A path without a scheme is local here, but in Hadoop it
+        belongs to fs.defaultFS."""
         made = dict(self.options.properties)
         default = str(self.configuration.get("fs.defaultFS", "file:///"))
         if self.options.warehouse.startswith("/") and not default.startswith("file:"):
@@ -103,48 +104,48 @@ class IcebergJvm:
             )
 
     def _class(self, name: str) -> Any:
-        """Loads and initialises a class as Spark's own threads do."""
+        """Load and initialize a class with the class loader of Spark's threads."""
         loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         return self.jvm.java.lang.Class.forName(name, True, loader)
 
     def map_of(self, values: Mapping[str, str]) -> Any:
-        """A Java map of texts."""
+        """A Java map of strings."""
         return self.mapper.readValue(
             json.dumps(dict(values)), self.jvm.java.lang.Class.forName("java.util.HashMap")
         )
 
     def list_of(self, values: Sequence[str]) -> Any:
-        """A Java list of texts."""
+        """A Java list of strings."""
         return self.mapper.readValue(
             json.dumps(list(values)), self.jvm.java.lang.Class.forName("java.util.ArrayList")
         )
 
     def values_of(self, java_map: Any) -> dict[str, str]:
-        """What is in a Java map of texts."""
+        """The entries of a Java map of strings."""
         made: dict[str, str] = json.loads(self.mapper.writeValueAsString(java_map))
         return made
 
     def namespace(self, names: Sequence[str]) -> Any:
-        """A namespace."""
+        """A Java Namespace."""
         array = self.gateway.new_array(self.jvm.java.lang.String, len(names))
         for place, name in enumerate(names):
             array[place] = name
         return self.iceberg.catalog.Namespace.of(array)
 
     def file(self, description: str, spec: Any) -> Any:
-        """A data or delete file."""
+        """A Java data file or delete file, from its JSON."""
         return self.iceberg.ContentFileParser.fromJson(self.mapper.readTree(description), spec)
 
     def type(self, kind: Any) -> Any:
-        """A type from its JSON."""
+        """A Java type, from its JSON."""
         field = {"id": 1, "name": "column", "required": False, "type": kind}
         schema = json.dumps({"type": "struct", "schema-id": 0, "fields": [field]})
         return self.iceberg.SchemaParser.fromJson(schema).findType("column")
 
     @contextmanager
     def failing(self, task: str, name: object, *, commits: bool = False) -> Iterator[None]:
-        """Around calls of Iceberg: what it raises leaves as a HeadraceError. `task` says what they
-        do, and `name` to what; where they commit files, what Iceberg refuses is a conflict."""
+        """Translate exceptions of Iceberg calls to HeadraceErrors. `task` is what the calls do, and
+        `name` the object; if they commit files (`commits`), a refusal by Iceberg is a conflict."""
         from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors.exceptions.captured import CapturedException
 
@@ -152,7 +153,7 @@ class IcebergJvm:
             yield
         except Py4JJavaError as error:
             raise self._error(error.java_exception, task, name, commits) from None
-        except CapturedException as error:  # PySpark's own, of a few kinds of Java
+        except CapturedException as error:  # PySpark's, for some Java exceptions
             raise self._error(error._origin, task, name, commits) from None
         except (Py4JError, ConnectionError) as error:
             raise HeadraceError(
@@ -196,7 +197,7 @@ class IcebergJvm:
 
 
 def is_java(error: HeadraceError, *names: str) -> bool:
-    """Whether an error of `failing` is one of these exceptions of Iceberg's."""
+    """Whether an error of `failing` is one of these Iceberg exceptions."""
     return any(f"{_EXCEPTIONS}{name}" in error.message for name in names)
 
 

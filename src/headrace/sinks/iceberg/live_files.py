@@ -1,4 +1,4 @@
-"""The live files of a table, as one JSON text: that of a REST catalog's plan of a scan."""
+"""The live files of a table, read as one JSON text: the scan plan of a REST catalog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def live_files(java: IcebergJvm, table: Any, storage: IcebergStorage) -> tuple[D
 
     Raises HeadraceError("iceberg.deletes_not_understood") for deletes of another kind.
     """
-    scan = table.newScan()  # of the last snapshot with the columns of the table
+    scan = table.newScan()  # of the last snapshot, with the columns of the table
     if storage.schema.key:
         scan = scan.includeColumnStats(java.list_of(storage.schema.key))
     planned = scan.planFiles()

@@ -49,17 +49,17 @@ LOCAL_DATABASE = "org.xerial:sqlite-jdbc:3.46.1.3"
 _ADDRESS = re.compile(r"jdbc:[A-Za-z][\w.+-]*:.*", re.DOTALL)
 _PARAMETER = re.compile(r"[?&;]([^=?&;]+)=(\{[^}]*\}|[^&;]*)")
 _BUSY_MS = "30000"
-"""How long a commit waits for those of other tables, which SQLite lets in one by one."""
+"""Milliseconds that a commit waits for commits of other tables, which SQLite serializes."""
 _OBJECT_STORES = (*SCHEMES, "gs", "abfs", "abfss", "wasb", "wasbs", "oss", "cosn", "obs")
 _SET_HERE = ("format-version", "comment")
-"""Properties of tables that options do not set, besides those of headrace."""
+"""Properties of tables, besides those of headrace, that options cannot set."""
 
 
 @dataclass(frozen=True)
 class IcebergOptions:
-    """Options, checked. `warehouse` is a location as metadata name it; `properties` are the
-    catalog's, with secrets among them, which `repr` does not show; `table` those of new tables;
-    `s3` is how data files are reached (None: they are local)."""
+    """The validated options. `warehouse` is a location in the form of metadata; `properties` are
+    the catalog's, which include secrets that `repr` does not show; `table` are those of new tables;
+    `s3` is the access to data files (None: they are local)."""
 
     kind: str
     catalog: str
@@ -70,8 +70,8 @@ class IcebergOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> IcebergOptions:
-        """Raises HeadraceError("iceberg.impossible_option"), ("iceberg.option_missing"),
-        ("iceberg.storage_not_supported")."""
+        """Parse the options. Raises HeadraceError("iceberg.impossible_option"),
+        ("iceberg.option_missing"), ("iceberg.storage_not_supported")."""
         kind = options.get("catalog.type", "jdbc").lower()
         if kind not in CLASSES:
             raise _impossible(
@@ -141,12 +141,12 @@ class IcebergOptions:
 
     @property
     def drivers(self) -> tuple[str, ...]:
-        """Maven coordinates of the JDBC driver that headrace brings: SQLite's."""
+        """Maven coordinates of the JDBC driver that headrace includes: SQLite's."""
         is_local = self.kind == "jdbc" and self.properties["uri"].startswith(SQLITE)
         return (LOCAL_DATABASE,) if is_local else ()
 
     def safe(self, text: str) -> str:
-        """What Iceberg said, without the secrets of the options."""
+        """The text without the secrets of the options."""
         secrets = [
             value
             for name, value in self.properties.items()
@@ -157,7 +157,7 @@ class IcebergOptions:
 
 
 def _warehouse(text: str, kind: str) -> str:
-    """The location; a REST catalog may have one of its own."""
+    """The location of the warehouse; a REST catalog may have its own."""
     if not text and kind != "rest":
         raise HeadraceError(
             "iceberg.option_missing",
@@ -190,7 +190,7 @@ def _warehouse(text: str, kind: str) -> str:
 
 
 def _require_database(warehouse: str, properties: Mapping[str, str]) -> None:
-    """SQLite, the default, needs a disk for its file."""
+    """Refuse a warehouse on S3 without a database: SQLite, the default, needs a local file."""
     if is_s3(warehouse) and "uri" not in properties:
         raise HeadraceError(
             "iceberg.option_missing",
@@ -203,8 +203,8 @@ def _require_database(warehouse: str, properties: Mapping[str, str]) -> None:
 
 
 def _secrets_of_address(uri: str) -> Iterator[str]:
-    """Values of parameters whose names say that they are secret, as a database's address has them.
-    They may have characters at which a rule for any text would end."""
+    """Values of secret parameters in a database's address. They may contain characters at which
+    general rules would end a value."""
     for name, value in _PARAMETER.findall(uri):
         if value and names_a_secret(name):
             yield value

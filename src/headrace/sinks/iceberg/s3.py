@@ -1,4 +1,4 @@
-"""S3 by the names that Iceberg has for a catalog's properties."""
+"""The S3 settings in the catalog properties that Iceberg defines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REGION = "client.region"
 _ENDPOINT, _PATH_STYLE = "s3.endpoint", "s3.path-style-access"
 _KEY_ID, _SECRET_KEY, _TOKEN = "s3.access-key-id", "s3.secret-access-key", "s3.session-token"
 _REGION_ALIAS = "s3.region"
-"""PyIceberg's."""
+"""PyIceberg's name of the region."""
 _OF_BOTH = (_ENDPOINT, _PATH_STYLE, _KEY_ID, _SECRET_KEY, _TOKEN, _REGION_ALIAS, REGION)
 _OF_METADATA = (
     "s3.checksum-enabled",
@@ -30,9 +30,9 @@ _OF_METADATA = (
     "s3.retry.",
     "s3.staging-dir",
 )
-"""Properties of Java's client alone that may differ from what Arrow's client does."""
+"""Properties of only Java's client, which may differ from the behaviour of Arrow's client."""
 _DEFAULT_REGION = "us-east-1"
-"""For endpoints that have none: requests are signed for some region."""
+"""The region of endpoints that have none: requests are signed for some region."""
 
 
 def is_s3(location: str) -> bool:
@@ -42,15 +42,14 @@ def is_s3(location: str) -> bool:
 
 
 def names_s3(properties: Mapping[str, str]) -> bool:
-    """Whether a catalog's properties say that its files are on S3."""
+    """Whether a catalog's properties mean that its files are on S3."""
     if properties.get("io-impl") == FILE_IO or REGION in properties:
         return True
     return any(name.startswith("s3.") for name in properties)
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """A catalog's properties as Java's client takes them. Raises HeadraceError as `access_of`
-    does."""
+    """A catalog's properties in the form of Java's client. Raises HeadraceError as `access_of`."""
     access = access_of(properties)
     made = {"io-impl": FILE_IO} | dict(properties)
     made.pop(_REGION_ALIAS, None)
@@ -62,8 +61,8 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def access_of(properties: Mapping[str, str]) -> S3Access:
-    """How data files are reached by a catalog's properties; those that have nothing to do with S3
-    do not matter.
+    """The access to data files, from a catalog's properties; ignores properties that are not about
+    S3.
 
     Raises HeadraceError("iceberg.impossible_option"), ("iceberg.option_missing").
     """
@@ -122,8 +121,8 @@ def s3_warehouse(text: str) -> str:
 
 
 def prove(access: S3Access, folder: str) -> None:
-    """Write an object under a folder (`BUCKET/FOLDER`), read it and delete it. An empty object may
-    stay that stands for the folder. Raises HeadraceError("iceberg.storage_refused")."""
+    """Write an object in a folder (`BUCKET/FOLDER`), read it and delete it. An empty object that
+    stands for the folder may remain. Raises HeadraceError("iceberg.storage_refused")."""
     import pyarrow as pa
 
     path, content, task = f"{folder}/headrace-check-{uuid4()}", b"headrace check", "write"

@@ -1,4 +1,4 @@
-"""Tasks read and write the files of an Iceberg table without a JVM and a catalog."""
+"""The files of an Iceberg table, which tasks read and write without a JVM and a catalog."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 MEASURED_COLUMNS = 100
-"""Columns with statistics in manifests, as Iceberg's own writers have it; and those of the key."""
+"""The number of columns with statistics in manifests, as in Iceberg's own writers; columns of the
+key always have them."""
 _MAGIC = b"PFA1"
 _ROW_POSITION = 2147483645
 """The id that Iceberg's specification reserves for the field of positions."""
 
 
 def file_path(location: str, s3: S3Access | None) -> str:
-    """The path of a location as its file system has it: local ones are `/a/b`, `file:/a/b` or
-    `file:///a/b`, in which nothing is encoded, as Hadoop has it.
+    """The path of a location in its file system. Local locations are `/a/b`, `file:/a/b` or
+    `file:///a/b`, without percent-encoding, as in Hadoop.
 
     Raises HeadraceError("iceberg.storage_not_supported").
     """
@@ -78,8 +79,8 @@ def file_path(location: str, s3: S3Access | None) -> str:
 
 @dataclass
 class IcebergStorage:
-    """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder`
-    where data files are, as their metadata name it, and `s3` how they are reached (None: they are
+    """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder` the
+    folder of data files in the form of metadata, and `s3` the access to them (None: they are
     local)."""
 
     table: str
@@ -94,17 +95,17 @@ class IcebergStorage:
         return LocalFileSystem() if self.s3 is None else self.s3.filesystem
 
     def field_id(self, column: str) -> int:
-        """The id of a column."""
+        """See Storage."""
         return next(int(field["id"]) for field in self.fields if field["name"] == column)
 
     def stored_type(self, column: str) -> pa.DataType:
-        """See Storage: as in the table."""
+        """See Storage: the type in the table."""
         found = self.schema.column(column)
         assert found is not None
         return found.type
 
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
-        """Write rows as one data file, `NAME.parquet`."""
+        """See Storage: the file is `NAME.parquet`."""
         fields = [arrow_field(field, self.table) for field in self.fields]
         columns = [rows.column(field.name).cast(field.type) for field in fields]
         written = write_parquet(
@@ -121,7 +122,7 @@ class IcebergStorage:
         return self.data_file(content)
 
     def read_vector(self, file: DataFile) -> BitMap:
-        """The positions of deleted rows. Raises HeadraceError("replicas.vector_not_understood"),
+        """See Storage. Raises HeadraceError("replicas.vector_not_understood"),
         ("replicas.storage_failed"), OSError."""
         if file.vector is None:
             return bitmap()
@@ -132,7 +133,7 @@ class IcebergStorage:
         return decode_vector(content, vector["file-path"])
 
     def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:
-        """Write the positions of a file's deleted rows as one Puffin file, `NAME.puffin`."""
+        """See Storage: the vector is a Puffin file, `NAME.puffin`."""
         data_file = json.loads(file.description)["file-path"]
         vector = encode_vector(positions)
         content = _puffin_file(vector, data_file, len(positions))
@@ -161,7 +162,7 @@ class IcebergStorage:
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None
     ) -> DataFile:
-        """A live file from the JSON of it and of its vector, with the bounds of the key."""
+        """A live file from its JSON and the JSON of its vector, with the bounds of the key."""
         return DataFile(
             file_path(content["file-path"], self.s3),
             content["record-count"],
@@ -248,8 +249,8 @@ def _counted(values: Mapping[int, Any]) -> dict[str, Any]:
 
 
 def _puffin_file(vector: bytes, data_file: str, deleted: int) -> bytes:
-    """The content of a Puffin file with the vector of a data file, which begins after `_MAGIC`, and
-    no other: some readers find only the first of several."""
+    """The content of a Puffin file with only the vector of one data file, which begins after
+    `_MAGIC`: some readers find only the first vector of a file."""
     blob = {
         "type": "deletion-vector-v1",
         "fields": [_ROW_POSITION],

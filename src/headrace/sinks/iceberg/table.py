@@ -1,4 +1,4 @@
-"""An Iceberg table in the command's process: its state, and commits."""
+"""An Iceberg table in the command's process: its state, and its commits."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ _MOST_NAMED = 3
 class IcebergTable:
     """See `headrace.sinks.replicas.lake.LakeTable`.
 
-    The live files are read once, and followed from commit to commit as long as nobody else
-    commits.
+    The live files are read once, and updated with each commit as long as nobody else commits.
     """
 
     def __init__(self, name: TableName, java: IcebergJvm, table: Any) -> None:
@@ -58,15 +57,16 @@ class IcebergTable:
             self._read()
 
     def schema(self) -> TableSchema:
-        """The columns. Raises HeadraceError("iceberg.column_not_understood")."""
+        """See LakeTable. Raises HeadraceError("iceberg.column_not_understood")."""
         return self._schema_of(self._fields, self._key())
 
     def properties(self) -> Mapping[str, str]:
-        """The properties that begin with `headrace.`."""
+        """See LakeTable."""
         return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
 
     def _rolled_back(self) -> list[str]:
-        """A sentence if somebody has made an older snapshot of headrace's the last one."""
+        """Return a sentence if another writer has rolled the table back to an older snapshot of
+        headrace."""
         with self._java.failing("read its snapshots", self.name):
             last, history = self._table.currentSnapshot(), self._table.history()
             if history.size() < 2 or last is None:
@@ -81,25 +81,25 @@ class IcebergTable:
             ]
 
     def expire(self, older_than: dt.datetime) -> None:
-        """Forget the snapshots before a moment, but not the last one, and delete the files that
-        only they had. What the last one removed goes when it is forgotten itself."""
+        """See LakeTable. Files that the last snapshot removed are deleted when it expires
+        itself."""
         with self._java.failing("expire its snapshots", self.name):
             expiry = self._table.expireSnapshots()
             expiry.expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(1).commit()
         self.refresh()
 
     def version(self) -> str:
-        """The id of the last snapshot."""
+        """The id of the last snapshot; empty without one."""
         return "" if self._snapshot is None else str(self._snapshot)
 
     def refresh(self) -> None:
-        """Read the table's metadata, if they changed."""
+        """See LakeTable."""
         with self._java.failing("read it", self.name):
             self._table.refresh()
             self._read()
 
     def begin(self, change: ColumnChange) -> Transaction:
-        """Refresh, and begin a commit."""
+        """See LakeTable."""
         with self._java.failing("begin a commit", self.name):
             transaction = self._table.newTransaction()  # refreshes
             self._read()
@@ -131,8 +131,7 @@ class IcebergTable:
         )
 
     def foreign_changes(self) -> Sequence[str]:
-        """What others did to the rows since headrace's last commit, the last first: a sentence a
-        snapshot. Compactions are left out, and what is older than the oldest snapshot."""
+        """See LakeTable: one sentence per snapshot. Snapshots that have expired are left out."""
         made: list[str] = self._rolled_back()
         with self._java.failing("read its snapshots", self.name):
             snapshot = self._table.currentSnapshot()
@@ -156,10 +155,10 @@ class IcebergTable:
         return made
 
     def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
-        """After a commit on the state of the last `begin`."""
+        """Update the state after a commit on the state of the last `begin`."""
         before, self._metadata = self._snapshot, ""
         with suppress(HeadraceError), self._java.failing("read it", self.name):
-            # What is committed is committed: the next `begin` reads what cannot be read now.
+            # The commit has succeeded: the next `begin` reads what cannot be read now.
             self._table.refresh()
             self._read()
             is_last = staged is not None and self._snapshot == staged
@@ -172,7 +171,7 @@ class IcebergTable:
         if self._snapshot is None:
             self._files = ()
         else:
-            # Files of before a column change have the same ids, so one schema reads all bounds.
+            # Files from before a column change have the same ids, so one schema reads all bounds.
             storage = self._storage(self.schema(), self._fields)
             with self._java.failing("read its files", self.name):
                 self._files = live_files(self._java, self._table, storage)
@@ -226,7 +225,7 @@ class IcebergTable:
         return IcebergStorage(str(self.name), schema, self._s3, folder, tuple(fields))
 
     def _access(self) -> S3Access | None:
-        """A REST catalog may say more of how files are reached than the options do."""
+        """The access to data files; a REST catalog may add to that of the options."""
         options = self._java.options
         if options.s3 is None or options.kind != "rest":
             return options.s3

@@ -1,4 +1,4 @@
-"""A commit in the making: columns, files and properties become visible at once."""
+"""A commit in preparation: columns, files and properties become visible at once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class IcebergTransaction:
         properties: Mapping[str, str],
         committed: Callable[[int | None, tuple[DataFile, ...]], None],
     ) -> None:
-        """`properties` are set besides those of the commit (empty: removed); `committed` takes the
-        snapshot that the commit made (None: it made none), and the live files if nobody else
-        committed."""
+        """`properties` are set in addition to those of the commit (empty: removed); `committed` is
+        called with the snapshot that the commit made (None: it made none), and the live files if
+        nobody else committed."""
         self.storage: Storage = storage
         self.files = files
         self._name = name
@@ -41,7 +41,7 @@ class IcebergTransaction:
         self._committed = committed
 
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
-        """Commit. A change without files makes no snapshot, only properties."""
+        """See Transaction. A change without files makes no snapshot, only properties."""
         with self._java.failing("commit", self._name, commits=True):
             staged = None
             if change.added or change.vectors or change.removed:
@@ -83,7 +83,7 @@ class IcebergTransaction:
             paths = [json.loads(file.description)["file-path"] for file, _, _ in change.vectors]
             delta.validateDataFilesExist(self._java.list_of(paths))
         delta.validateDeletedFiles()
-        # Rows of others would be seen before the next commit only: they are a conflict, too.
+        # A foreign row would be detected only before the next commit: it is a conflict, too.
         delta.conflictDetectionFilter(self._all_rows())
         delta.validateNoConflictingDataFiles().validateNoConflictingDeleteFiles()
         self._finish(delta, properties)

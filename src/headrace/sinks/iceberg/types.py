@@ -48,14 +48,14 @@ _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 
 
 def iceberg_type(kind: pa.DataType, ids: Iterator[int], column: str) -> Any:
-    """The JSON of a type; `ids` number what is in it, `column` names it in errors.
+    """The JSON of a type; `ids` number the nested fields, `column` is the name in errors.
 
     Raises HeadraceError("replicas.column_not_taken").
     """
     if (name := _NAMES.get(kind)) is not None:
         return name
     if pa.types.is_timestamp(kind) and kind.unit == "us":
-        return "timestamptz"  # an instant, in whatever zone it is shown
+        return "timestamptz"  # an instant, whatever zone it is shown in
     if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -108,15 +108,15 @@ def iceberg_field(column: Column, ids: Iterator[int]) -> dict[str, Any]:
 
 
 def iceberg_schema(schema: TableSchema) -> str:
-    """The JSON of a new table's schema. Iceberg numbers the columns again."""
+    """The JSON of a new table's schema. Iceberg assigns new ids to the columns."""
     ids = iter(range(1, 1 << 30))
     fields = [iceberg_field(column, ids) for column in schema.columns]
     return json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
 
 
 def arrow_field(field: Mapping[str, Any], table: str) -> pa.Field:
-    """A column as data files have it: with ids, also of what is in it. `table` names the table in
-    errors. Raises HeadraceError("iceberg.column_not_understood")."""
+    """A column in the form of data files: with ids, also of nested fields. `table` is the name of
+    the table in errors. Raises HeadraceError("iceberg.column_not_understood")."""
     return pa.field(
         field["name"],
         _arrow(field["type"], table, field["name"]),
@@ -157,7 +157,7 @@ def _inner(name: str, kind: pa.DataType, number: int, *, nullable: bool = True) 
 
 
 def without_ids(kind: pa.DataType) -> pa.DataType:
-    """The type as columns name it: equal to one that was made without ids."""
+    """The type without field ids, equal to a type that was created without them."""
     if pa.types.is_list(kind):
         return pa.list_(without_ids(kind.value_type))
     if pa.types.is_map(kind):
@@ -170,7 +170,7 @@ def without_ids(kind: pa.DataType) -> pa.DataType:
 def table_schema(
     schema: Mapping[str, Any], key: tuple[str, ...], comment: str | None, table: str
 ) -> TableSchema:
-    """The columns of a schema of Iceberg's.
+    """The columns of an Iceberg schema.
 
     Raises HeadraceError("iceberg.column_not_understood") for columns that headrace cannot fill.
     """

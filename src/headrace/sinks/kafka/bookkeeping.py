@@ -1,4 +1,4 @@
-"""The bookkeeping topic: a compacted one, a partition per slice, where markers are."""
+"""The bookkeeping topic of markers: compacted, with a partition per slice."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _TOPIC = {"cleanup.policy": "compact", "segment.bytes": "16777216"}
 
 
 class Bookkeeping:
-    """Reads markers. Methods raise HeadraceError: "kafka.kafka_unreachable" (retriable),
-    "kafka.topic_refused"."""
+    """The bookkeeping topic of a sink. Methods raise HeadraceError: "kafka.kafka_unreachable"
+    (retriable), "kafka.topic_refused"."""
 
     def __init__(self, options: KafkaOptions) -> None:
         self._options = options
         self._topics = Topics(SINK, options.connection, options.creation)
 
     def partitions(self) -> int:
-        """How many slices the topic has room for; 0 when it is not there."""
+        """The number of slices for which the topic has partitions; 0 if it does not exist."""
         return self._topics.partitions(self._options.bookkeeping)
 
     def make_room(self, slices: int) -> None:
-        """Create the topic with the replication factor that topic.creation.* gives it, or give it
-        more partitions. Also raises as `check_policy`: the
-        retention of a topic that is not compacted would delete markers."""
+        """Create the topic with the replication factor that topic.creation.* gives it, or add
+        partitions to it. Also raises as `check_policy`: the retention of a topic that is not
+        compacted would delete markers."""
         topic = self._options.bookkeeping
         present = self.partitions()
         if not present:
@@ -56,7 +56,8 @@ class Bookkeeping:
         self.check_policy()
 
     def check_policy(self) -> None:
-        """Raises HeadraceError("kafka.bookkeeping_not_compacted")."""
+        """Check that the topic is compacted. Raises
+        HeadraceError("kafka.bookkeeping_not_compacted")."""
         topic = self._options.bookkeeping
         policy = self._topics.config(topic, "cleanup.policy")
         if policy is not None and policy.strip() != "compact":
@@ -69,11 +70,11 @@ class Bookkeeping:
             )
 
     def read(self, checkpoint: str, slices: Sequence[int]) -> list[Marker | None]:
-        """The last markers of slices, in their order. What was committed before the call is seen:
-        it waits for transactions that are open in these partitions.
+        """Return the last markers of slices, in their order, including all that were committed
+        before the call: waits for transactions that are open in these partitions.
 
-        Also raises what Marker.from_json does, ("kafka.bookkeeping_lost") without the topic, and
-        ("kafka.bookkeeping_held") (retriable) when such a transaction stays open.
+        Also raises errors of Marker.from_json, ("kafka.bookkeeping_lost") without the topic, and
+        ("kafka.bookkeeping_held") (retriable) if such a transaction stays open.
         """
         if not slices:
             return []
@@ -85,7 +86,7 @@ class Bookkeeping:
             reading.close()
 
     def _check_partitions(self, count: int) -> None:
-        # What was made a moment ago is not known to every broker.
+        # Some brokers may not know a topic or partition that was just created.
         patience = Deadline(ANSWER_SECONDS)
         while self.partitions() < count:
             if patience.is_over:
@@ -94,7 +95,7 @@ class Bookkeeping:
 
 
 class _Reading:
-    """One reading: from the end back, until each marker is found or there is no more."""
+    """A single read: backwards from the end, until each marker is found or the start is reached."""
 
     def __init__(self, options: KafkaOptions, checkpoint: str, slices: Sequence[int]) -> None:
         self._options, self._slices = options, slices
@@ -110,7 +111,7 @@ class _Reading:
             "enable.partition.eof": "true",
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
-            # The end of a partition is reported when a fetch came back empty.
+            # The end of a partition is reported after an empty fetch.
             "fetch.wait.max.ms": "10",
             "fetch.error.backoff.ms": "10",
         }
@@ -151,7 +152,7 @@ class _Reading:
                 continue
             error, number = message.error(), message.partition()
             if error is not None:
-                # The end is that of settled transactions; the log may go on after it.
+                # This is the end of completed transactions; the log may continue after it.
                 if error.code() == codes._PARTITION_EOF:
                     if message.offset() >= high[number]:
                         unread.discard(number)
@@ -163,7 +164,7 @@ class _Reading:
         self._consumer.unassign()
 
     def _ends(self, which: str) -> dict[int, int]:
-        """Offsets of the partitions' ends, open transactions included."""
+        """The offsets of the partitions' starts or ends (`which`), including open transactions."""
         spec = getattr(self._admin.OffsetSpec, which)()
         topic, place = self._options.bookkeeping, self._kafka.TopicPartition
         asked = {place(topic, number): spec for number in self._slices}

@@ -1,4 +1,4 @@
-"""Checks that Kafka is ready for the sink: findings with remedies; nothing is written."""
+"""Checks that Kafka is ready for the sink: findings with remedies; writes nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 _CHECKER = "check"
 _REFUSAL_SECONDS = 0.5
-"""How long a refusal of the login or of the certificate usually takes at most."""
+"""Seconds within which a refusal of the login or of the certificate usually arrives."""
 
 
 def check(options: KafkaOptions) -> Findings:
-    """Settings, brokers, transactions and the bookkeeping topic."""
+    """Check settings, brokers, transactions and the bookkeeping topic."""
     findings = Findings()
 
     def look() -> None:
@@ -33,7 +33,7 @@ def check(options: KafkaOptions) -> Findings:
 def _brokers(findings: Findings, options: KafkaOptions) -> None:
     kafka = load_client(SINK)
     complaints = Complaints()
-    # The producer's settings are more than those of the administration.
+    # The producer has more settings than the admin client.
     NativeProducer(SINK, dict(options.settings), lambda *_: None).close()
     admin = open_admin(SINK, options.connection, on_error=complaints)
     for seconds in (_REFUSAL_SECONDS, ANSWER_SECONDS):
@@ -53,7 +53,7 @@ def _brokers(findings: Findings, options: KafkaOptions) -> None:
 
 
 def _producer(findings: Findings, options: KafkaOptions) -> None:
-    """A transactional id of its own: that of a slice would fence a run."""
+    """Check transactions with a separate transactional id: that of a slice would fence a run."""
     if not options.is_transactional:
         findings.add(
             "kafka.delivery", "warning",

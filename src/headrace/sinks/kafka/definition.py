@@ -1,4 +1,4 @@
-"""The `kafka` sink as headrace's registry knows it."""
+"""The definition of the `kafka` sink in headrace's registry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class KafkaDefinition(SinkDefinition):
     )
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """The options that are neither the sink's nor settings of Kafka's producer."""
+        """See SinkDefinition: the options that are neither the sink's nor settings of Kafka's
+        producer."""
         from headrace.sinks.kafka.options import unknown_options
 
         return unknown_options(config.headrace_sink)

@@ -1,4 +1,4 @@
-"""Kafka's errors in our words: those that pass by waiting, and those that do not."""
+"""Translates Kafka's errors: the retriable ones, and those that waiting does not correct."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _AWAY = (-195, -187, -193, TIMED_OUT, 5, 7, 8, 14, 15, 16, -196, -192)
 
 
 def is_permanent(code: int) -> bool:
-    """Whether a connection that ends with this error would always do so."""
+    """Whether a connection that fails with this error would always fail."""
     return code in _NOT_ALLOWED or code in _PERMANENT
 
 
 def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
-    """The error of the sink behind a failure of librdkafka."""
+    """Return the HeadraceError of a librdkafka failure."""
     code, text, of_topic = failure.code, failure.text, f" for {failure.topic}" * bool(failure.topic)
     if code in _TOO_LARGE:
         return HeadraceError(

@@ -1,9 +1,9 @@
-"""Markers: what a slice has written, kept in Kafka, and what follows from it. Nothing here asks
-Kafka.
+"""Markers: the progress of slices, stored in Kafka, and the decisions that follow from it. This
+module does not access Kafka.
 
-A slice's marker is produced in the transaction of its records, so it is there if and only if they
-are. Behind a finished micro-batch N the markers of all slices that ever were say N: slice 0 writes
-those of the slices that N does not have.
+A slice's marker is produced in the transaction of its records, so it exists if and only if they do.
+After a finished micro-batch N the markers of all slices that ever existed say N: slice 0 writes the
+markers of slices that N does not have.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _GO_ON_WITHOUT = (
 
 
 class Kind(StrEnum):
-    """How a micro-batch is written: a transaction per slice, or one of all slices."""
+    """The transactions of a micro-batch: one per slice, or one of all slices."""
 
     SLICES = "slices"
     WHOLE = "whole"
 
 
 class Step(StrEnum):
-    """What a slice does."""
+    """The decision of a slice: to write its records, or to skip them."""
 
     WRITE = "write"
     SKIP = "skip"
@@ -39,9 +39,9 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Turn:
-    """A micro-batch of the checkpoint with the id `checkpoint`: how it is cut and written, and what
-    its records are, as a digest (empty where it is not known). `width` is the slices that ever
-    were, this micro-batch's included; `before` the same without it."""
+    """A micro-batch of the checkpoint with the id `checkpoint`: how it is divided and written, and
+    a digest of its records (empty if unknown). `width` is the number of slices that ever existed,
+    including this micro-batch's; `before` the number before it."""
 
     checkpoint: str
     batch: int
@@ -52,7 +52,7 @@ class Turn:
     before: int
 
     def marker(self, records: int) -> Marker:
-        """The marker of a slice that wrote so many records."""
+        """The marker of a slice that wrote this number of records."""
         return Marker(
             self.batch, self.slices, self.kind, self.digest, records, self.width, self.before
         )
@@ -83,7 +83,8 @@ class Marker:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Marker:
-        """Raises HeadraceError("kafka.bad_marker") and ("kafka.newer_marker")."""
+        """Parse the value of a marker's record. Raises HeadraceError("kafka.bad_marker") and
+        ("kafka.newer_marker")."""
         try:
             members = json.loads(text)
             version = int(members.pop("v"))
@@ -113,12 +114,12 @@ def key_of(checkpoint: str, number: int) -> str:
 
 
 def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
-    """What a slice whose last marker is `marker` does in `turn`; `begins` where none is as it
-    should be.
+    """Decide whether a slice whose last marker is `marker` writes in `turn`; `begins`: it may have
+    no marker.
 
-    Raises HeadraceError: "kafka.bookkeeping_lost" without marker where there must be one,
-    "kafka.older_checkpoint", "kafka.bookkeeping_gap", and "kafka.batch_changed" when the
-    micro-batch was written as another one.
+    Raises HeadraceError: "kafka.bookkeeping_lost" if a required marker is missing,
+    "kafka.older_checkpoint", "kafka.bookkeeping_gap", and "kafka.batch_changed" if the micro-batch
+    was written with other records or slices.
     """
     if marker is None:
         if begins:
@@ -161,7 +162,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
 
 
 def topic_lost(topic: str, partition: int) -> HeadraceError:
-    """The bookkeeping topic, or a partition of it, is not there, and was."""
+    """The error of a bookkeeping topic, or of its partition, that no longer exists."""
     return HeadraceError(
         "kafka.bookkeeping_lost",
         f"The bookkeeping topic {topic} no longer has the partition {partition}: it was deleted",
@@ -186,8 +187,8 @@ def begins(
 def next_step_of_all(
     markers: Sequence[Marker | None], turn: Turn, *, without_markers: bool
 ) -> Step:
-    """What one transaction of all slices does. `markers` are those of the slices [0, width). Raises
-    as `next_step`."""
+    """Decide for one transaction of all slices. `markers` are those of the slices [0, width).
+    Raises as `next_step`."""
     steps = {
         next_step(
             marker, turn, begins=begins(markers, turn, number, without_markers=without_markers)

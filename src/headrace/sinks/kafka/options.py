@@ -28,7 +28,7 @@ _OURS = (
     "bookkeeping.lost",
     "name",
     "state",
-    # Debezium Server's: how long a batch waits. Here it waits as long as it takes.
+    # A limit of Debezium Server's for waiting. Here a batch waits without a limit.
     "wait.message.delivery.timeout.ms",
 )
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
@@ -49,9 +49,9 @@ _IN_FLIGHT = "5"
 
 @dataclass(frozen=True)
 class KafkaOptions:
-    """Options of the sink, checked. `name` is the query's in transactional ids; `bookkeeping` the
-    topic of markers; `begins_without_markers` lets a slice without marker begin at any micro-batch.
-    Picklable; `repr` shows no settings, which may contain secrets."""
+    """The validated options of the sink. `name` is the query's name in transactional ids;
+    `bookkeeping` the topic of markers; `begins_without_markers` lets a slice without a marker begin
+    at any micro-batch. Picklable; `repr` shows no settings, which may contain secrets."""
 
     name: str
     bookkeeping: str
@@ -63,7 +63,7 @@ class KafkaOptions:
 
     @property
     def brokers(self) -> str:
-        """Where Kafka is."""
+        """The bootstrap servers."""
         return self.settings["bootstrap.servers"]
 
     @property
@@ -73,7 +73,7 @@ class KafkaOptions:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether each record arrives once."""
+        """Whether the delivery is exactly-once."""
         return self.delivery is Delivery.EXACTLY_ONCE
 
     def transactional_id(self, suffix: str) -> str:
@@ -82,7 +82,7 @@ class KafkaOptions:
 
     @classmethod
     def of_configuration(cls, config: ConnectorConfig) -> KafkaOptions:
-        """What a connector's configuration says of the sink. Raises as `of`."""
+        """Parse the options in a connector's configuration. Raises as `of`."""
         return cls.of(
             config.headrace_sink,
             name=config.topic_prefix,
@@ -99,10 +99,10 @@ class KafkaOptions:
         overrides: Mapping[str, str] | None = None,
         creation: Mapping[str, str] | None = None,
     ) -> KafkaOptions:
-        """Options as they are written, without `headrace.sink.`: the sink's own, with or without
-        `kafka.`; settings of Kafka's producer behind `kafka.` or `kafka.producer.`; `overrides` are
-        those of `producer.override.`, `creation` those of `topic.creation.`, which `given` may also
-        have. `name` is that of a query without one.
+        """Parse options without `headrace.sink.`: the sink's own, with or without `kafka.`;
+        settings of Kafka's producer, with `kafka.` or `kafka.producer.`; `overrides` are those of
+        `producer.override.`, `creation` those of `topic.creation.`, which `given` may also have.
+        `name` is the default name of the query.
 
         Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
         "kafka.kafka_setting", "kafka.not_transactional", "kafka.unknown_option".
@@ -181,7 +181,8 @@ def _sorted_out(
 
 
 def _misspelt(option: str) -> str | None:
-    """The option of ours that one letter or two make of this one."""
+    """The option of the sink that differs from this one by one or two letters; None if none
+    does."""
     near = (one for one in _OURS if 0 < distance(option.lower(), one, 2) <= 2)
     return next(near, None)
 
@@ -194,7 +195,7 @@ def _choice(own: Mapping[str, str], option: str, default: str, values: tuple[str
 
 
 def _check_transactional(settings: Mapping[str, str]) -> None:
-    """Refuse settings of a producer that go without transactions only."""
+    """Refuse producer settings that are possible only without transactions."""
     timeout = settings.get("transaction.timeout.ms", _TRANSACTION["transaction.timeout.ms"])
     limits: dict[str, Callable[[str], bool]] = {
         "acks": _is_all,
@@ -224,7 +225,7 @@ def _is_all(text: str) -> bool:
 
 
 def _at_most(text: str, limit: str) -> bool:
-    """Other texts are refused by Kafka's client."""
+    """Whether a number is at most `limit`; other texts are left to Kafka's client to refuse."""
     return not (text.isdecimal() and limit.isdecimal()) or int(text) <= int(limit)
 
 

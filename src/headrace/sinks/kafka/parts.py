@@ -1,4 +1,4 @@
-"""Records on their way from tasks to the one producer that writes a range whole: Arrow files."""
+"""Arrow files of records that tasks pass to the one producer that writes a range whole."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def write_part(path: Path, batches: Iterable[pa.RecordBatch]) -> int:
-    """Write batches in their order; returns the number of records. No file is left if there are no
-    batches, or if it fails."""
+    """Write batches in their order; returns the number of records. Leaves no file without batches,
+    or if it fails."""
     import pyarrow as pa
 
     records = 0

@@ -1,7 +1,7 @@
-"""The plan of writing a micro-batch, which is decided once and stored before the first write.
+"""The plan for writing a micro-batch, which is decided once and stored before the first write.
 
-The plan says it for the micro-batch that is planned last: what was begun one way is not ended
-another way, whatever the configuration says after a restart.
+The plan is that of the last planned micro-batch: it is completed in the way it was begun, even if
+the configuration changes before a restart.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Way(StrEnum):
 
     @property
     def kind(self) -> Kind:
-        """How many transactions that takes."""
+        """The transactions that the writer uses."""
         return Kind.SLICES if self is Way.SLICES else Kind.WHOLE
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The micro-batch `turn`, the way that it goes, and how many records the source process wrote
-    before it."""
+    """The plan of the micro-batch `turn`: its writer, and the number of records that the source
+    process wrote before it."""
 
     turn: Turn
     way: Way
@@ -45,8 +45,8 @@ class Plan:
 
 
 def digest_of(end: Mapping[str, Any]) -> str:
-    """Stands for the records of a range, which its end says: the range before it ends where it
-    begins."""
+    """A digest that identifies the records of a range by its end: it begins where the range before
+    it ends."""
     text = json.dumps(end, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -60,8 +60,8 @@ class PlanFolder:
         self._file = self.folder / "plan.json"
 
     def open(self) -> None:
-        """Make the folders; sweep parts that nobody will commit. Raises HeadraceError
-        ("kafka.not_writable")."""
+        """Create the folders; delete parts that will not be committed. Raises
+        HeadraceError("kafka.not_writable")."""
         try:
             self.parts.mkdir(parents=True, exist_ok=True)
             for stale in self.parts.iterdir():
@@ -74,7 +74,7 @@ class PlanFolder:
         try:
             text = self._file.read_text()
             if not text.strip("\0"):
-                return None  # lost with the power
+                return None  # lost in a power failure
             members = json.loads(text)
             if members["v"] > _VERSION:
                 raise HeadraceError(
@@ -101,8 +101,8 @@ class PlanFolder:
             ) from error
 
     def write(self, plan: Plan) -> None:
-        """Replace the last plan. A failure of the power may take it; the markers still tell what
-        was written. Raises HeadraceError("kafka.not_writable")."""
+        """Replace the last plan. A power failure may lose it; the markers still show what was
+        written. Raises HeadraceError("kafka.not_writable")."""
         fresh = self._file.with_suffix(".new")
         document = {
             "v": _VERSION,

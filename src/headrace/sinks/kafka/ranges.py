@@ -1,5 +1,5 @@
-"""Ranges on their way to Kafka, as the source process sees them: what the last ones have left, how
-the next one goes, and small ones written at once."""
+"""The ranges of a query in the source process: the state that earlier ranges left, the plan of the
+next range, and the writing of small ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANGE, PARTS = "range", "parts"
-"""Ends of transactional ids: of the source process, and of the driver."""
+"""Suffixes of transactional ids: of the source process, and of the driver."""
 
 
 class Ranges:
@@ -34,8 +34,8 @@ class Ranges:
     def __init__(
         self, options: KafkaOptions, folder: PlanFolder, checkpoint: str, pause: Pause, room: int
     ) -> None:
-        """`checkpoint` is the id that Spark gave it, `room` the slices that ranges usually have at
-        most."""
+        """`checkpoint` is the id that Spark gave it, `room` the usual maximum number of slices of a
+        range."""
         self._options, self._folder, self._checkpoint = options, folder, checkpoint
         self._room = room
         self._pause = pause
@@ -45,9 +45,9 @@ class Ranges:
         self._settled: list[Marker | None] | None = None  # until the next micro-batch
 
     def plan(self, batch: int, slices: int, digest: str, way: Way) -> Plan:
-        """How a micro-batch goes: `way`, or as it was begun before a restart. No task could mark
-        one without slices, so it goes the direct way. After the plan, whatever an earlier run
-        began is settled.
+        """Plan a micro-batch: `way`, or as it was begun before a restart. Without slices, no task
+        could write markers, so it is written directly. After the plan, transactions of earlier runs
+        are settled.
 
         Raises as `next_step` does, before anything is written.
         """
@@ -65,9 +65,9 @@ class Ranges:
         return plan
 
     def _following(self, turn: Turn, last: Plan | None) -> Turn:
-        """`turn` after what was written, checked against it."""
+        """Return `turn` with the former number of slices, checked against the markers."""
         if self._plan is None:
-            # Who died may have left transactions, and who is only slow must not go on.
+            # A dead process may have left transactions, and a slow one must be fenced.
             markers = self._settle(turn)
             first = markers[0] if markers else None
             before = 0
@@ -81,7 +81,7 @@ class Ranges:
         before = last.turn.before if last.turn.batch == turn.batch else last.turn.width
         if turn.width > max(before, self._room):
             self._bookkeeping.make_room(turn.width)
-            self._writer.disconnect()  # it knows the partitions of before
+            self._writer.disconnect()  # it has the former partitions
             self._room = turn.width
         if last.turn.batch != turn.batch:
             self._settled = None
@@ -104,7 +104,7 @@ class Ranges:
             next_step(markers[number], turn, begins=start)
 
     def begins(self, number: int) -> bool:
-        """Whether no marker of a slice of the planned micro-batch is as it should be."""
+        """Whether a slice of the planned micro-batch may have no marker."""
         assert self._plan is not None
         turn = self._plan.turn
         if self._settled is None:
@@ -113,7 +113,7 @@ class Ranges:
         return begins(self._settled, turn, number, without_markers=without)
 
     def write(self, plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> None:
-        """Write a range that goes the direct way."""
+        """Write a range directly."""
         records = self._writer.write(
             plan.turn, 0, read, lambda: step_of_range(self._bookkeeping, plan.turn, self._options)
         )
@@ -126,19 +126,19 @@ class Ranges:
 
 
 def step_of_range(bookkeeping: Bookkeeping, turn: Turn, options: KafkaOptions) -> Step:
-    """What one producer of a whole range does."""
+    """Decide for the one producer of a whole range."""
     markers = bookkeeping.read(turn.checkpoint, range(turn.width))
     return next_step_of_all(markers, turn, without_markers=options.begins_without_markers)
 
 
 def step_of_slice(bookkeeping: Bookkeeping, turn: Turn, number: int, *, is_first: bool) -> Step:
-    """What the producer of a slice does; `is_first` where it has no marker yet."""
+    """Decide for the producer of a slice; `is_first`: it has no marker yet."""
     (marker,) = bookkeeping.read(turn.checkpoint, [number])
     return next_step(marker, turn, begins=is_first)
 
 
 def suffixes(slices: int) -> Sequence[str]:
-    """Ends of the transactional ids of a query with so many slices."""
+    """Suffixes of the transactional ids of a query with this number of slices."""
     return [RANGE, PARTS, *map(str, range(slices))]
 
 
@@ -149,8 +149,8 @@ def send_range(
     digest: str,
     read: Callable[[], Iterable[pa.RecordBatch]],
 ) -> int | None:
-    """Write a micro-batch whole; returns how many records were (None: Kafka has them). `digest`
-    stands for them, or is empty.
+    """Write a micro-batch as a whole; returns the number of records (None: Kafka has them).
+    `digest` identifies them, or is empty.
 
     Raises HeadraceError, as `next_step` does before anything is written.
     """

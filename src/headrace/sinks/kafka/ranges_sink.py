@@ -1,4 +1,4 @@
-"""Ends the micro-batches of `headrace_kafka_ranges` in the driver, a process that lives already."""
+"""Completes the micro-batches of `headrace_kafka_ranges` in the driver process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class RangesSink(BatchSink):
-    """A query's ranges into Kafka: a micro-batch may come again, and is in Kafka once."""
+    """A query's ranges in Kafka: a micro-batch may be repeated, but is written once."""
 
     def __init__(self, options: KafkaOptions, query: SinkQuery) -> None:
         self._options = options
@@ -42,7 +42,8 @@ class RangesSink(BatchSink):
         self._before = self._written = self._direct()
 
     def read(self, stream: EventStream) -> DataFrame:
-        """A row a slice. The source process fences what the last one had."""
+        """See BatchSink: one row per slice. The source process fences the transactions of its
+        predecessor."""
         from headrace.sinks.kafka.ranges_source import KafkaRangesSource
 
         self._has_begun = True
@@ -51,10 +52,10 @@ class RangesSink(BatchSink):
         return stream.read(KafkaRangesSource, folders)
 
     def end(self, frame: Any, batch: int) -> None:
-        """Let the tasks run. The source process has written a small range."""
+        """Run the tasks, unless the source process has written the range."""
         plan = self._folder.last()
         if plan is None or plan.turn.batch != batch:
-            # Nothing says that the source process or the tasks have written it.
+            # It is unknown whether the source process or the tasks have written it.
             raise HeadraceError(
                 "kafka.no_plan",
                 f"The micro-batch {batch} was not planned in {self._folder.parts.parent}",
@@ -89,12 +90,12 @@ class RangesSink(BatchSink):
 
     @property
     def rows(self) -> int:
-        """Events that went to Kafka."""
+        """The number of events written to Kafka."""
         return self._direct() + self._of_tasks - self._before
 
     def stop(self, finished: int) -> None:
-        """Disconnect, and abort what was begun after the micro-batch `finished`: readers would wait
-        for it. Never raises."""
+        """Disconnect, and abort transactions after the micro-batch `finished`: readers would wait
+        for them. Never raises."""
         self._writer.close()
         options = self._options
         with contextlib.suppress(HeadraceError):

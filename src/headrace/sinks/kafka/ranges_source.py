@@ -1,8 +1,8 @@
-"""The `headrace_kafka_ranges` data source: records go to Kafka where they are read.
+"""The `headrace_kafka_ranges` data source: writes records to Kafka where they are read.
 
-Rows do not cross the JVM; what a task gives Spark is one row that says what it did. Small ranges
-need no task: the source process writes them when Spark asks for their partitions. Ranges with
-queried rows are written by tasks as parts, which the driver then sends by one producer
+Rows do not cross the JVM; a task gives Spark one row that describes its work. Small ranges need no
+task: the source process writes them when Spark asks for their partitions. Ranges with queried rows
+are written by tasks as parts, which the driver then sends by one producer
 (headrace.sinks.kafka.ranges_sink), because such a range arrives whole or not at all (Invariant 2b).
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class KafkaRangesSource(SinkSource):
-    """Options: the sink's state folder and the query's checkpoint."""
+    """The data source. Its options are the sink's state folder and the query's checkpoint."""
 
     columns = "slice int, events bigint, part string"
 
@@ -48,7 +48,7 @@ class KafkaRangesSource(SinkSource):
 
 
 class SliceOfTurn(InputPartition):
-    """A slice, and the micro-batch that it is of. `is_first`: it has no marker yet."""
+    """A slice of a micro-batch, as a partition. `is_first`: the slice has no marker yet."""
 
     def __init__(
         self, partition: SlicePartition, turn: Turn, number: int, way: Way, *, is_first: bool
@@ -57,12 +57,12 @@ class SliceOfTurn(InputPartition):
         self.turn, self.number, self.way, self.is_first = turn, number, way, is_first
 
     def unpack(self) -> Slice:
-        """The slice."""
+        """Return the slice."""
         return self._partition.unpack()
 
 
 class KafkaReader(SinkReader):
-    """Reads the same slices, and writes them where they are read."""
+    """Reads the same slices as other sources, and writes them where they are read."""
 
     sink = "kafka"
 
@@ -75,7 +75,7 @@ class KafkaReader(SinkReader):
         source = self.session()
         slices = source.slices(start, end)
         batch = planned_batch(self.checkpoint, end)
-        # What Kafka has cannot be taken back when the plan is lost.
+        # Records in Kafka cannot be revoked if the plan is lost.
         force_plan_to_disk(self.checkpoint, batch)
         ranges = _ranges(self)
         plan = ranges.plan(batch, len(slices), digest_of(end), self._way(slices))
@@ -99,7 +99,7 @@ class KafkaReader(SinkReader):
         return read_slice(part, self.config)
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Runs in a task."""
+        """Write a slice, or a part; runs in a task."""
         import pyarrow as pa
 
         assert isinstance(partition, SliceOfTurn)
@@ -144,7 +144,7 @@ _opened: Ranges | None = None
 
 
 def _ranges(reader: KafkaReader) -> Ranges:
-    """The ranges of this source process, which has one query."""
+    """The ranges of this source process, which belongs to one query."""
     import os
 
     from headrace.connectors.waiting import Waiting

@@ -36,15 +36,16 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class KafkaSink(DataSource):
-    """Writes the columns topic, key, value, and where they are there partition and headers; with
-    `sequence.header` sequence, too. Others are ignored.
+    """Writes the columns topic, key, value, and, if they exist, partition and headers; with
+    `sequence.header` also sequence. Ignores other columns.
 
-    Options: `kafka.bootstrap.servers` and other settings of Kafka's producer behind `kafka.`;
-    `name` (of the query, in transactional ids; default: the checkpoint's id), `state` (a folder for
-    parts that the driver and all executors see; default: one in a checkpoint on a local disk),
-    `delivery`, `sequence.header`, `bookkeeping.topic`, `bookkeeping.lost`, `topic.creation.*`: see
-    docs/guides/kafka.md. Each micro-batch arrives whole, by one transaction of one producer: its
-    rows may differ when Spark computes them again. Spark finds it by itself as `headrace_kafka`.
+    Options: `kafka.bootstrap.servers` and other settings of Kafka's producer with the prefix
+    `kafka.`; `name` (of the query, in transactional ids; default: the checkpoint's id), `state` (a
+    folder for parts that the driver and all executors see; default: one in a checkpoint on a local
+    disk), `delivery`, `sequence.header`, `bookkeeping.topic`, `bookkeeping.lost`,
+    `topic.creation.*`: see docs/guides/kafka.md. Each micro-batch arrives whole, by one transaction
+    of one producer, because its rows may differ when Spark computes them again. Spark finds the
+    format by itself as `headrace_kafka`.
     """
 
     @classmethod
@@ -52,11 +53,12 @@ class KafkaSink(DataSource):
         return FORMAT
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaWriter:  # noqa: ARG002
-        """Raises HeadraceError: "kafka.column", "kafka.no_state", and as KafkaOptions.of."""
+        """Create the writer. Raises HeadraceError: "kafka.column", "kafka.no_state", and as
+        KafkaOptions.of."""
         checkpoint = self.options.get("checkpointLocation", "")
         given = {name: text for name, text in self.options.items() if name != "path"}
         folder = given.get("state") or _inside(checkpoint)
-        # The checkpoint's id is there when the query runs.
+        # The checkpoint's id exists once the query runs.
         options = KafkaOptions.of(given, name=query_of(checkpoint) or "-")
         is_named = bool(given.get("name"))
         _check_columns(schema, with_sequence=options.sequence_header)
@@ -67,7 +69,8 @@ class KafkaSink(DataSource):
 
 @dataclass(frozen=True)
 class PartWritten(WriterCommitMessage):
-    """A task's answer: the slice that it wrote, its part (empty: no rows), and the query."""
+    """The commit message of a task: the slice that it wrote, its part (empty: no rows), and the id
+    of the query."""
 
     number: int
     part: str
@@ -75,7 +78,8 @@ class PartWritten(WriterCommitMessage):
 
 
 class KafkaWriter(BatchWriter):
-    """Tasks write parts; the driver sends them. No row passes through the driver's JVM."""
+    """A writer whose tasks write parts, which the driver sends. No row passes through the driver's
+    JVM."""
 
     def __init__(
         self,
@@ -84,14 +88,14 @@ class KafkaWriter(BatchWriter):
         folder: Path,
         checkpoint: str,
     ) -> None:
-        """Without `options` they are read from `given` under the checkpoint's id."""
+        """`options` None: read from `given` when the checkpoint's id is known."""
         self.options, self.given = options, dict(given)
         # Queries may share a folder.
         query = hashlib.sha256(checkpoint.encode()).hexdigest()[:16]
         self.parts, self.checkpoint = folder / "parts" / query, checkpoint
 
     def write_batches(self, batches: Iterator[RecordBatch]) -> PartWritten:
-        """Runs in a task: one part, in the order given."""
+        """Write one part, in the order given; runs in a task."""
         with one_sentence():
             return self._write(batches)
 
@@ -109,7 +113,7 @@ class KafkaWriter(BatchWriter):
         return PartWritten(context.partitionId(), name if records else "", query)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Send what tasks wrote, unless Kafka has the micro-batch. Raises HeadraceError."""
+        """Send the parts of tasks, unless Kafka has the micro-batch. Raises HeadraceError."""
         with one_sentence():
             self._commit(messages, batchId)
 
@@ -142,7 +146,7 @@ class KafkaWriter(BatchWriter):
 
 
 def _inside(checkpoint: str) -> str:
-    """The folder in a checkpoint on a local disk."""
+    """The default folder of the state, in a checkpoint on a local disk."""
     path = local_path(checkpoint)
     if not path or "://" in path:
         raise HeadraceError(
@@ -155,8 +159,8 @@ def _inside(checkpoint: str) -> str:
 
 
 def _digest(checkpoint: str, batch: int) -> str:
-    """The digest of a micro-batch's entry in Spark's log, which is on the disk from then on; empty
-    if the log is not on this host."""
+    """The digest of a micro-batch's entry in Spark's log, which it forces to the disk; empty if the
+    log is not on this host."""
     path = local_path(checkpoint)
     entry = Path(path) / "offsets" / str(batch)
     try:
@@ -177,7 +181,7 @@ def _no_checkpoint() -> HeadraceError:
 
 
 def _check_columns(schema: StructType, *, with_sequence: bool) -> None:
-    """Refuse a stream that has not the columns of records."""
+    """Refuse a stream without the columns of records."""
     types = {field.name: field.dataType for field in schema.fields}
     needed = (*_NEEDED, "sequence") if with_sequence else _NEEDED
     for name in needed:

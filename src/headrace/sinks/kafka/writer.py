@@ -1,7 +1,7 @@
-"""Writes slices of micro-batches, each in a transaction that its marker is part of.
+"""Writes slices of micro-batches, each in one transaction with its marker.
 
-The order is the proof: `init_transactions` fences the predecessor and returns when what it began is
-settled; the marker that is read then is final; only then anything is written.
+The order guarantees exactly-once: `init_transactions` fences the predecessor and returns when its
+transactions are settled; the marker that is read then is final; only then is anything written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Pause = Callable[[float], None]
-"""Sleeps, and raises when nobody reads on."""
+"""A function that sleeps, and raises when the query has ended."""
 
 _TRY_SECONDS = 5.0
 _WORD_SECONDS = 30.0
@@ -44,7 +44,7 @@ _MOST_FENCED_AT_ONCE = 16
 
 
 class Writer:
-    """One transactional id of a query, whose producer is kept from one micro-batch to the next."""
+    """The writer of one transactional id of a query. Keeps its producer between micro-batches."""
 
     def __init__(self, options: KafkaOptions, suffix: str, pause: Pause = time.sleep) -> None:
         self._options, self._pause = options, pause
@@ -65,8 +65,8 @@ class Writer:
         read: Callable[[], Iterable[pa.RecordBatch]],
         step: Callable[[], Step],
     ) -> int | None:
-        """Write what `read` gives as the slice `number`, unless `step`, which asks the markers,
-        says that it is written; returns how many records were (None: none, they are there).
+        """Write the batches of `read` as the slice `number`, unless `step`, which reads the
+        markers, skips it; returns the number of records (None: skipped).
 
         Waits for brokers that do not answer. Raises HeadraceError, as `step` and `read` do.
         """
@@ -90,7 +90,7 @@ class Writer:
                 self.disconnect()
                 self._topics.forget()
                 error = in_our_words(failure, self._options)
-                # A kept producer knows the partitions of a topic that was replaced meanwhile.
+                # A kept producer has cached the partitions of a topic that was replaced in between.
                 is_stale = failure.code == NO_PARTITION and not is_fresh
                 if not (error.retriable or is_stale) or attempt == _ATTEMPTS:
                     raise error from None
@@ -102,13 +102,13 @@ class Writer:
         raise AssertionError
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect for good; a `write` of another thread, and one
-        that comes later, ends with HeadraceError("kafka.sink_closed"). Never raises."""
+        """Abort the open transaction, and disconnect permanently; a `write` of another thread, and
+        a later one, ends with HeadraceError("kafka.sink_closed"). Never raises."""
         self._is_closed = True
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Undo what is not committed; the next `write` has a new producer. Never raises."""
+        """Abort the open transaction; the next `write` creates a new producer. Never raises."""
         self._done, self._messages = None, None
         if self._producer is not None:
             producer, self._producer = self._producer, None
@@ -117,8 +117,8 @@ class Writer:
     # -- the producer ---------------------------------------------------------------------------
 
     def open(self) -> bool:
-        """Whether the producer is a new one: it has fenced its predecessor. Raises ProducerClosed
-        where the writer is, also meanwhile."""
+        """Open a producer; returns whether it is a new one, which has fenced its predecessor.
+        Raises ProducerClosed if the writer is, or is being, closed."""
         if self._is_closed:
             raise ProducerClosed
         if self._producer is not None:
@@ -153,7 +153,7 @@ class Writer:
         call: Callable[[float], None],
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a call again until it is answered, and `meanwhile` each time that it is not."""
+        """Repeat a call until it succeeds, and call `meanwhile` after each failure."""
         while True:
             try:
                 call(_TRY_SECONDS)
@@ -168,14 +168,14 @@ class Writer:
                 return self._complaints.forget()
 
     def _check_topics(self) -> None:
-        """A topic that is deleted takes nothing, and librdkafka waits for it as long as the
-        transaction may take."""
+        """Check for deleted topics: they accept nothing, and librdkafka waits for them as long as
+        the transaction may take."""
         try:
             gone = self._topics.gone(self._own_topics)
         except HeadraceError as error:
             if not error.retriable:
                 raise
-            return  # Kafka is away
+            return  # Kafka is unreachable
         if gone and gone[0] in self._own_topics:
             raise topic_lost(gone[0], 0)
         if gone:
@@ -186,7 +186,7 @@ class Writer:
         self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
 
     def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
-        """Reports that Kafka is waited for; raises an error that waiting does not correct."""
+        """Report that Kafka is waited for; raises an error that waiting does not correct."""
         if self._is_closed:
             raise ProducerClosed
         producer.poll(0)
@@ -198,7 +198,7 @@ class Writer:
             told = unreachable(SINK, self._options.brokers, complaint.text)
             log.warning("%s; waiting", told.message)
         self._pause(0.1)
-        if self._is_closed:  # meanwhile
+        if self._is_closed:  # closed during the pause
             raise ProducerClosed
 
     # -- a transaction --------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Writer:
         return records
 
     def _mark(self, producer: NativeProducer, turn: Turn, number: int, records: int) -> None:
-        """The markers go to the partitions of their slices."""
+        """Write the markers to the partitions of their slices."""
         import pyarrow as pa
 
         from headrace.kafka.messages import MessageWriter
@@ -256,7 +256,7 @@ class Writer:
         MessageWriter(producer).write(pa.RecordBatch.from_pydict(columns))
 
     def _undo(self, producer: NativeProducer, error: BaseException) -> None:
-        """Abort, so that nobody waits for the transaction to time out."""
+        """Abort, so that readers do not wait for the transaction's timeout."""
         if isinstance(error, ProducerClosed):
             return
         is_fatal = isinstance(error, KafkaFailure) and error.fatal
@@ -270,8 +270,7 @@ class Writer:
 
 
 def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sleep) -> None:
-    """Settle what producers of the query began, and let none of them go on. Raises
-    HeadraceError."""
+    """Settle the transactions of the query's producers, and fence these. Raises HeadraceError."""
 
     def one(suffix: str) -> None:
         writer = Writer(options, suffix, pause)

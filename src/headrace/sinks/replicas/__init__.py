@@ -1,1 +1,1 @@
-"""Replicas: tables of a lake that stay equal to their source, whatever the table format."""
+"""Replicas: tables of a lake that stay equal to their source, in any table format."""

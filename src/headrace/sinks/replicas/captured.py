@@ -1,4 +1,4 @@
-"""The replicas of what is captured now, and the tables of the source whose rows they have."""
+"""The replicas of the tables that are captured, and the source tables whose rows they contain."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from headrace.transforms.reading import chain_of
 
 @dataclass(frozen=True)
 class CapturedShape:
-    """Records of a table of the source, which has the name `source` there, as transforms leave
-    them, with their envelope, and the replica that they are for."""
+    """The shape of records of the source table `source` after the transforms, with their envelope,
+    and the replica that they belong to."""
 
     replica: TableName
     source: str
@@ -31,8 +31,8 @@ class CapturedShape:
 def captured_shapes(
     config: ConnectorConfig, options: ReplicaOptions, shapes: Iterable[Shape]
 ) -> Iterator[CapturedShape]:
-    """Of tables with these shapes, which are those before any transform (`event_shapes`); records
-    without an envelope are left out. Raises HeadraceError as the transforms do."""
+    """Yield the captured shapes of tables with these shapes before any transform (`event_shapes`);
+    records without an envelope are left out. Raises HeadraceError as the transforms do."""
     chain, prefix = chain_of(config), config.topic_prefix
     for before in shapes:
         origin = before.origin
@@ -46,8 +46,8 @@ def captured_shapes(
 def captured_schema(
     config: ConnectorConfig, options: ReplicaOptions, captured: CapturedShape
 ) -> TableSchema:
-    """The columns of the replica for these records. Raises HeadraceError as `table_shape` does, and
-    ("replicas.no_document") for a replica that could not take updates."""
+    """Return the columns of the replica for these records. Raises HeadraceError as `table_shape`,
+    and ("replicas.no_document") for a replica that could not take updates."""
     documents = options.documents.of_topic(captured.shape.topic, config.topic_prefix)
     table = table_shape(captured.shape, captured.envelope, documents)
     if table.has_text and (setting := config.without_documents):
@@ -58,8 +58,8 @@ def captured_schema(
 def replicas_of(
     config: ConnectorConfig, options: ReplicaOptions, tables: Sequence[str]
 ) -> dict[TableName, tuple[str, ...]]:
-    """The replicas of these tables of the source, each with all tables whose rows it has. Raises
-    HeadraceError, for a replica that has rows of other tables, too."""
+    """Return the replicas of these source tables, each with all tables whose rows it contains.
+    Raises HeadraceError, also for a replica that contains rows of other tables."""
     sources: dict[TableName, dict[str, None]] = {}
     for each in captured_shapes(config, options, event_shapes(config)):
         sources.setdefault(each.replica, {})[each.source] = None

@@ -14,25 +14,25 @@ log = logging.getLogger(__name__)
 
 
 class SourceComments:
-    """Those that the database has when a query begins, and of a table that comes later when it has
-    its first change. For several threads."""
+    """The comments at the start of a query; those of tables that appear later are read with their
+    first change. For several threads."""
 
     def __init__(self, ask: Callable[[], Mapping[str, str] | None]) -> None:
-        """`ask` gives the comments of all tables by their names, empty: the table has none; None:
-        they are not to be had. It raises HeadraceError."""
+        """Set the reader `ask`, which returns the comments of all tables by their names (empty: the
+        table has none), or None if comments are not available, and raises HeadraceError."""
         self._ask = ask
         self._known: dict[str, str | None] | None = None
         self._one = threading.Lock()
 
     def read(self) -> None:
-        """Ask again. Raises HeadraceError."""
+        """Read all comments. Raises HeadraceError."""
         known = self._ask()
         with self._one:
             self._known = None if known is None else {**known}
 
     def added_to(self, schema: TableSchema) -> TableSchema:
-        """A table's schema with its comment, unless it has one. A comment that cannot be read is
-        not known: no change waits for it."""
+        """Return a table's schema with its comment, unless it has one. If the comment cannot be
+        read it stays unknown: no change waits for it."""
         with self._one:
             known = self._known
             if schema.comment is not None or known is None:

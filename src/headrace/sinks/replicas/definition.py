@@ -1,4 +1,4 @@
-"""A sink of replicas as headrace's registry knows it: one for each table format."""
+"""Definition of a sink of replicas in headrace's registry: one for each table format."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ReplicaDefinition(SinkDefinition):
         return (*OPTIONS, *self.format().options)
 
     def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:
-        """See SinkDefinition: columns of documents are made by kernels."""
+        """See SinkDefinition: kernels make the columns of documents."""
         from headrace.spark.kernels.needed import document_kernels
 
         options = self.own_options(config)
@@ -78,12 +78,12 @@ class ReplicaDefinition(SinkDefinition):
         return document_kernels() if typed else self.kernels
 
     def mode(self, config: ConnectorConfig) -> Mode:
-        """What the tables are. Raises HeadraceError("replicas.option_invalid")."""
+        """Return the mode of the sink. Raises HeadraceError("replicas.option_invalid")."""
         return mode_of(self.own_options(config)) or Mode.EVENTS
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """See SinkDefinition. Options of Spark's format are not looked at, but for what may be
-        meant as the mode."""
+        """See SinkDefinition. Options of Spark's format are not checked, except for misspellings of
+        the mode."""
         if self.mode(config) is Mode.EVENTS:
             own = self.own_options(config)
             return [n for n in own if MODE not in own and distance(n.lower(), MODE, 1) <= 1]
@@ -91,9 +91,10 @@ class ReplicaDefinition(SinkDefinition):
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
-        """A replica has every operation of its source, TRUNCATE among them, and the comments of
-        its columns; commits to tables are dear; a table whose columns no replica can have
-        stops alone; and one that took the place of another is another one."""
+        """Return the defaults of a replica: every operation of its source, TRUNCATE included, and
+        the comments of its columns; fewer commits, which are expensive; a table whose columns no
+        replica can have stops alone; and a table that replaces another one is distinguished from
+        it."""
         if self.mode(config) is Mode.EVENTS:
             return {}
         return {name: text for name, text in _DEFAULTS.items() if config.supports(name)}
@@ -111,7 +112,7 @@ class ReplicaDefinition(SinkDefinition):
         return self.format().session_settings(self.own_options(config))
 
     def make(self, query: SinkQuery) -> Sink:
-        """See SinkDefinition. Raises HeadraceError as the options' checks do."""
+        """See SinkDefinition. Raises HeadraceError as the checks of the options do."""
         options = self.own_options(query.config)
         if self.mode(query.config) is Mode.EVENTS:
             if MODE not in options:
@@ -167,7 +168,7 @@ class ReplicaDefinition(SinkDefinition):
                 name
                 for name in noted_tables(query.state)
                 if all(name != each.name for each in resyncs(query.state / RESYNC))
-            )  # one by one: a copy may be asked for while the ones before are looked after
+            )  # lazily: a copy may be requested while earlier tables are maintained
             for done in maintain(lake, names, runner, options.keep):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
         finally:
@@ -175,7 +176,7 @@ class ReplicaDefinition(SinkDefinition):
 
     @property
     def comparison_overrides(self) -> Mapping[str, str]:
-        """See SinkDefinition: those with which changes are made of the log."""
+        """See SinkDefinition: the overrides with which changes are read from the log."""
         from headrace.sinks.replicas.changes.parts_source import OVERRIDES
 
         return OVERRIDES
@@ -221,7 +222,7 @@ class ReplicaDefinition(SinkDefinition):
         return findings
 
     def check_by_java(self, config: ConnectorConfig, spark: Mapping[str, str]) -> Findings:
-        """See SinkDefinition: the catalog."""
+        """See SinkDefinition: checks the catalog."""
         findings = Findings()
         if self.mode(config) is Mode.EVENTS:
             return findings
@@ -250,7 +251,7 @@ class ReplicaDefinition(SinkDefinition):
         except HeadraceError as error:
             if error.code == "connectors.no_event_shapes":
                 raise
-            return  # the checks of the connector say why
+            return  # the checks of the connector report the reason
         require = partial(self.format().require, self.own_options(config))
         for refused in _refused_tables(config, checked, shapes, require):
             findings.add_error(refused)
@@ -280,9 +281,9 @@ def _refused_tables(
     shapes: Sequence[Shape],
     require: Callable[[TableName, TableSchema], None],
 ) -> Iterator[HeadraceError]:
-    """What the first start refuses of the tables with these shapes, which are those before any
-    transform. `require` is what the table format asks of a new table, and raises HeadraceError.
-    Raises HeadraceError as the transforms do."""
+    """Yield the errors with which the first start would refuse tables. `shapes` are the tables'
+    shapes before any transform. `require` checks a new table for the table format, and raises
+    HeadraceError. Raises HeadraceError as the transforms do."""
     from headrace.sinks.replicas.captured import captured_schema, captured_shapes
 
     sources: dict[TableName, str] = {}

@@ -1,4 +1,4 @@
-"""What becomes of a table's columns when those of its source change."""
+"""Changes of a table's columns that follow changes at its source."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def change_of_columns(
     *,
     is_empty: bool = False,
 ) -> ColumnChange:
-    """What makes the columns of a table those that its source has.
+    """Return the change that gives a table the columns of its source.
 
-    Where the source tells its columns by ids, these say what became of each. Otherwise a new name
-    in the place of one that vanished, before the columns that stay, is a column that was
-    renamed: columns that are added come last. At the end of the columns the two look alike, and
-    `ambiguous` decides, as it does where a column stands behind others that it stood before: it may
-    have been dropped and added again. A column that a narrower type replaces keeps its type. The
-    wanted schema has the columns of the source only; `current` may have been extended by headrace
-    (`__deleted`) or by others, which stays. A table that `is_empty` takes every change: a column
-    whose type cannot change is dropped and added.
+    If the source's columns have ids, these identify each column. Otherwise a new name in the place
+    of one that vanished, before the columns that stay, is a renamed column, because columns are
+    added last. At the end of the columns a rename cannot be distinguished from a drop and an
+    addition, and `ambiguous` decides, as it does if a column now follows columns that it preceded:
+    it may have been dropped and added again. A column keeps its type if the source's becomes
+    narrower. `wanted` has only the columns of the source; columns of `current` that headrace
+    (`__deleted`) or others added stay. A table that `is_empty` takes every change: a column whose
+    type cannot change is dropped and added.
 
     Raises HeadraceError("replicas.column_not_taken", "replicas.column_ambiguous",
     "replicas.column_taken", "replicas.key_changed").
@@ -73,7 +73,7 @@ def change_of_columns(
     vanished = [c for c in current.columns if c.name not in stay and not is_own(c.name)]
     come |= {column.name for column in kept}
     new = [column for column in wanted.columns if column.name not in come]
-    # Where every column has an id, it is known what became of it. Else names and their order tell.
+    # If every column has an id, its fate is known. Otherwise names and their order decide.
     is_known = all(column.id for column in (*vanished, *new))
     guessable = [] if is_known else [c for c in vanished if c.name not in others]
     guessed = [] if is_known else [c for c in new if c.name not in others]
@@ -135,8 +135,8 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
 
 
 def _comment(current: TableSchema, wanted: TableSchema) -> str | None:
-    """The comment that a table gets; None: it keeps its own, which is that of the first one where
-    several tables of the source go into it."""
+    """Return the comment to set; None: the table keeps its own, which is that of the first source
+    table if it has several."""
     is_same = wanted.comment in (None, current.comment or "")
     return None if is_same or current.source != wanted.source else wanted.comment
 
@@ -144,8 +144,8 @@ def _comment(current: TableSchema, wanted: TableSchema) -> str | None:
 def _renamed(
     current: TableSchema, wanted: TableSchema, vanished: list[Column], new: list[Column]
 ) -> dict[str, str]:
-    """New names by old ones, where the order of the columns shows it: between the same neighbours,
-    with a column after them that stays, as many columns vanished as are new."""
+    """Return new names by old ones, if the order of the columns shows them: between the same
+    neighbours, with a column after them that stays, as many columns vanished as are new."""
     names = [column.name for column in current.columns if not is_own(column.name)]
     late = list(wanted.names)
     gone, come = {column.name for column in vanished}, {column.name for column in new}
@@ -159,7 +159,8 @@ def _renamed(
 
 
 def _runs(names: list[str], chosen: set[str]) -> dict[str | None, list[str]]:
-    """The chosen names by the one that follows their run and is not chosen; None: the end."""
+    """Return runs of chosen names, by the name after the run, which is not chosen; None: the
+    end."""
     runs: dict[str | None, list[str]] = {}
     run: list[str] = []
     for name in names:
@@ -175,7 +176,7 @@ def _runs(names: list[str], chosen: set[str]) -> dict[str | None, list[str]]:
 
 
 def _of_other_columns(current: TableSchema, wanted: TableSchema) -> set[str]:
-    """Names that other columns have than before."""
+    """Return names that belong to other columns than before."""
     return {
         late.name
         for late in wanted.columns
@@ -185,8 +186,9 @@ def _of_other_columns(current: TableSchema, wanted: TableSchema) -> set[str]:
 
 
 def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
-    """Names of columns without ids that stand behind others which they stood before, as few as may
-    be. The order is that of the source where both schemas are of one table of it."""
+    """Return names of columns without ids that now follow columns which they preceded, as few as
+    possible. Both schemas must be of one source table, so that they have the order of its
+    columns."""
     if not current.source or current.source != wanted.source:
         return []
     places = {column.name: place for place, column in enumerate(wanted.columns)}
@@ -195,7 +197,7 @@ def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
         for column in current.columns
         if (late := wanted.column(column.name)) is not None and not (column.id and late.id)
     ]
-    ends: list[int] = []  # of the longest runs in order: the least place that ends one of a length
+    ends: list[int] = []  # for each length of an ordered run: the least place that ends such a run
     before: dict[int, int] = {}
     for place in (places[name] for name in both):
         length = bisect_left(ends, place)
@@ -209,7 +211,7 @@ def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
 
 
 def _renamed_by_id(current: TableSchema, wanted: TableSchema) -> dict[str, str]:
-    """New names by old ones, as the source's ids of columns tell."""
+    """Return new names by old ones, according to the source's ids of columns."""
     late = {column.id: column.name for column in wanted.columns if column.id}
     return {
         column.name: late[column.id]
@@ -219,8 +221,8 @@ def _renamed_by_id(current: TableSchema, wanted: TableSchema) -> dict[str, str]:
 
 
 def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
-    """A change as changes that are made one after the other, so that none gives a column a name
-    that another one has."""
+    """Split a change into steps to commit one after the other, so that none gives a column a name
+    that another one still has."""
     come = {column.name for column in change.added} | {*change.renamed.values()}
     first = tuple(name for name in change.dropped if name in come)
     taken = {*current.names}.difference(first)
@@ -240,15 +242,16 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
 
 
 def _stays(had: pa.DataType, has: pa.DataType) -> bool:
-    """Whether a column may keep its type when the source's has another one. A float that became
-    narrower was rounded in every row."""
+    """Return whether a column may keep its type when the source's has another one. A float that
+    became narrower was rounded in every row."""
     import pyarrow as pa
 
     return holds(had, has) and not (pa.types.is_float64(had) and pa.types.is_float32(has))
 
 
 def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Whether a type holds every value of another one, by the widenings that both formats know."""
+    """Return whether a type holds every value of another one, by the widenings that both formats
+    support."""
     import pyarrow as pa
 
     if wide == narrow:

@@ -1,7 +1,7 @@
-"""Keys of rows in columns: their buckets, their numbers, and which rows have a key of a set.
+"""Keys of rows in columns: their buckets, their numbers, and the rows with a key of a set.
 
-Keys are equal where all their columns are: null equals null, 0.0 equals -0.0, and NaN equals NaN.
-Nothing here decides by a hash alone, but for buckets.
+Keys are equal if all their columns are: null equals null, 0.0 equals -0.0, and NaN equals NaN.
+Nothing here relies on a hash alone, except buckets.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUCKETS = 16
-"""Parts of many rows are divided by a hash of the key, a record batch a bucket and more."""
+"""The number of buckets: large parts are divided by a hash of the key, with one or more record
+batches for each bucket."""
 ABSENT = -1
 _WIDEST_SPAN = 1 << 26
-"""Integers within so many numbers are looked up in a table of bytes, one for each number."""
+"""The range of integers up to which they are looked up in a table of bytes, one for each number."""
 _BLOCK = 1 << 15
 """Rows that are looked up at a time, so that their numbers stay in the processor's cache."""
 _WORDS = 8
-"""Words of eight bytes of a text, from each of its ends, of which its bucket is made."""
+"""The number of 8-byte words, from each end of a text, that determine its bucket."""
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 
 def plain_keys(keys: pa.Table) -> pa.Table:
-    """Key columns in the form in which equal keys have the same bytes: large texts and binaries,
+    """Normalize key columns so that equal keys have the same bytes: large texts and binaries,
     floats without negative zero and with one NaN."""
     return pa.table(
         [_plain(column) for column in keys.columns],
@@ -54,7 +55,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as `plain_keys` has it."""
+    """Normalize a column for `plain_keys`."""
     kind = _plain_type(column.type)
     if kind != column.type:
         if pa.types.is_fixed_size_binary(column.type):
@@ -67,9 +68,9 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint16]:
-    """The bucket of each key: the same for equal keys in any batch and process. Integers of all
-    widths have the same buckets, and so have texts and binaries of all forms, floats of all widths
-    and decimals of the same scale.
+    """Return the bucket of each key: the same for equal keys in any batch and process. Integers of
+    all widths have the same buckets, and so do texts and binaries of all forms, floats of all
+    widths and decimals of the same scale.
 
     Raises HeadraceError("replicas.key_not_supported") for columns of nested types.
     """
@@ -85,16 +86,16 @@ def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint16]:
 
 @dataclass(frozen=True)
 class SomeKeys:
-    """Keys that are folded together: those of some buckets, and of these one share of `shares`,
-    where a bucket has too many for one fold."""
+    """Keys that are folded together: those of some buckets, and of these one share of `shares` if a
+    bucket has too many for one fold."""
 
     buckets: frozenset[int]
     share: int = 0
     shares: int = 1
 
     def mask(self, keys: pa.Table) -> NDArray[np.bool_]:
-        """Which of these keys belong to them. Raises as `bucket_of`."""
-        # The remainder by BUCKETS of a finer bucket is the bucket.
+        """Return a mask of the keys that are among these. Raises as `bucket_of`."""
+        # The remainder of a finer bucket by BUCKETS is its bucket.
         finer = bucket_of(keys, BUCKETS * self.shares)
         chosen = np.isin(finer % BUCKETS, list(self.buckets))
         chosen &= finer // BUCKETS == self.share
@@ -107,7 +108,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Each word with every bit in every other: the end of SplitMix64."""
+    """Mix each word so that every bit affects every other: the last step of SplitMix64."""
     words = words + _NULL
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -129,8 +130,8 @@ def _hashes(array: pa.Array, name: str) -> NDArray[np.uint64]:
 
 
 def hashes_of_numbers(array: pa.Array) -> NDArray[np.uint64] | None:
-    """A hash of all bits of each value of a type of fixed width, with one NaN; what nulls have is
-    any number. None: it is another type."""
+    """Return a hash of all bits of each value of a type of fixed width, with one NaN and undefined
+    hashes for nulls. None: it is another type."""
     kind = array.type
     if pa.types.is_decimal(kind):
         wide = array.cast(pa.decimal128(38, kind.scale)).fill_null(0)
@@ -148,7 +149,8 @@ def hashes_of_numbers(array: pa.Array) -> NDArray[np.uint64] | None:
 
 
 def _whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
-    """The values of a type that 64-bit integers stand for, 0 for null; None: it is another."""
+    """Return the values of a type that 64-bit integers represent, 0 for null; None: it is
+    another."""
     kind = array.type
     if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
@@ -163,7 +165,7 @@ def _whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
 
 
 def _hashes_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
-    """By the length and the first and last bytes of each value."""
+    """Return a hash of the length and the first and last bytes of each value."""
     count = len(array)
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + count + 1]
     starts, lengths = offsets[:-1], np.diff(offsets)
@@ -192,13 +194,13 @@ def _hashes_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
 class KeySet:
     """The distinct keys of a table of key columns, each with its number: its place in `keys`.
 
-    `columns` of its methods are those of other rows, in the order of the key. They may have
-    narrower types than the key, and are cast to its own.
+    Methods take the `columns` of other rows, in the order of the key. They may have narrower types
+    than the key, and are cast to its own.
     """
 
     def __init__(self, keys: pa.Table) -> None:
         self.numbers: NDArray[np.int64]
-        """The number of the key of each row of the table that the set is made of."""
+        """The number of the key of each row of the table from which the set was made."""
         plain = plain_keys(keys)
         self._types = keys.schema.types
         self._values: list[pa.Array] = []
@@ -230,14 +232,14 @@ class KeySet:
         return self._keys.take(self.first_rows())
 
     def first_rows(self) -> NDArray[np.int64]:
-        """The first row of each key in the table that the set is made of."""
+        """Return the first row of each key in the table from which the set was made."""
         rows = np.empty(len(self), np.int64)
         rows[self.numbers[::-1]] = np.arange(len(self.numbers) - 1, -1, -1)
         return rows
 
     def may_have(self, place: int, bounds: tuple[object, object] | None) -> bool:
-        """Whether a key may have a value between these bounds in the column at a place. It may
-        where the bounds are not known, or have another type than the values."""
+        """Return whether a key may have a value between these bounds in the column at a place; true
+        if the bounds are not known, or have another type than the values."""
         if not len(self):
             return False
         if bounds is None:
@@ -251,8 +253,8 @@ class KeySet:
         return first < len(ordered) and bool(ordered[first].as_py() <= greatest)
 
     def _ordered(self, place: int) -> pa.Array | None:
-        """The values of a column in their order; None: some are null, it has no values, or
-        statistics of files may have another order."""
+        """Return the values of a column in ascending order; None: some are null, it has no values,
+        or statistics of files may have another order."""
         if place not in self._in_order:
             values = self._values[place]
             usable = len(values) and not values.null_count and _has_one_order(values.type)
@@ -260,7 +262,7 @@ class KeySet:
         return self._in_order[place]
 
     def mask(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.bool_]:
-        """Whether each row has a key of the set."""
+        """Return whether each row has a key of the set."""
         if self._flags is not None:
             column = columns[0]
             return _concatenated([self._flagged(chunk) for chunk in column.chunks])
@@ -268,13 +270,14 @@ class KeySet:
         return found
 
     def positions_in(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
-        """The rows that have a key of the set, in their order."""
+        """Return the rows that have a key of the set, in their order."""
         return self.find(columns)[0]
 
     def find(
         self, columns: Sequence[pa.ChunkedArray]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows that have a key of the set, in their order, and the numbers of their keys."""
+        """Return the rows that have a key of the set, in their order, and the numbers of their
+        keys."""
         if self._flags is None:
             numbers = self.numbers_of(columns)
             rows = np.flatnonzero(numbers != ABSENT)
@@ -283,7 +286,7 @@ class KeySet:
         return rows, self.numbers_of([column.take(pa.array(rows)) for column in columns])
 
     def numbers_of(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
-        """The number of the key of each row; ABSENT: it is not in the set."""
+        """Return the number of the key of each row; ABSENT: it is not in the set."""
         count = len(columns[0])
         made = np.full(count, ABSENT, np.int64)
         rows: NDArray[np.int64] | None = None
@@ -317,8 +320,8 @@ class KeySet:
         return codes
 
     def _flags_of_integers(self) -> tuple[NDArray[np.bool_], int] | None:
-        """One flag for each number from the least key on; None: the key is no integer, or its keys
-        lie too far apart."""
+        """Return a flag for each integer from the least key on, and this key; None: the key is no
+        integer, or its range is too wide."""
         (kind, *more) = self._types
         values = self._values[0]
         if more or not pa.types.is_signed_integer(kind) or values.null_count or not len(values):
@@ -328,7 +331,7 @@ class KeySet:
         span = int(ends["max"].as_py()) - least + 1
         if span > _WIDEST_SPAN:
             return None
-        # One more at the end, where numbers outside are looked up.
+        # One more at the end, at which integers outside the range are looked up.
         flags = np.zeros(span + 1, np.bool_)
         flags[np.asarray(values.to_numpy(), np.int64) - least] = True
         return flags, least
@@ -341,7 +344,7 @@ class KeySet:
         found = np.empty(len(numbers), np.bool_)
         for start in range(0, len(numbers), _BLOCK):
             block = numbers[start : start + _BLOCK].astype(np.int64)
-            # What is less than the least wraps around and is greater than all.
+            # Values below the least key wrap around and become greater than all others.
             with np.errstate(over="ignore"):
                 block -= least
             places = block.view(np.uint64)
@@ -353,7 +356,7 @@ class KeySet:
 
 
 def _has_one_order(kind: pa.DataType) -> bool:
-    """Whether values of a type are in the order of Python's."""
+    """Return whether the order of a type's values is that of Python."""
     types = pa.types
     of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
     return bool(of_bytes or types.is_signed_integer(kind))

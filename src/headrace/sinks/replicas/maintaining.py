@@ -1,5 +1,5 @@
-"""Upkeep of replicas: small files are merged, files with many dead rows written again, and old
-snapshots forgotten. Nothing of it is needed for a table to be right."""
+"""Upkeep of replicas: merges small files, rewrites files with many dead rows, and expires old
+snapshots. Tables are correct without it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _MOST_TRIES = 3
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What was done to a table: files that were merged, and into how many."""
+    """The result of a table's upkeep: the number of files that were merged, and of the new
+    files."""
 
     name: TableName
     merged: int
@@ -42,13 +43,13 @@ class Upkeep:
 
 
 def note_tables(state: Path, names: Iterable[TableName]) -> None:
-    """Keep in the sink's state folder which tables its query keeps. Raises OSError."""
+    """Write to the sink's state folder which tables its query keeps. Raises OSError."""
     known = [[*name.namespace, name.name] for name in sorted(names, key=str)]
     replace_text(state / _TABLES, json.dumps(known))
 
 
 def noted_tables(state: Path) -> list[TableName]:
-    """The tables that a query keeps; empty where it has not begun."""
+    """Return the tables that a query keeps; empty before its start."""
     try:
         known = json.loads((state / _TABLES).read_text())
     except FileNotFoundError:
@@ -59,15 +60,15 @@ def noted_tables(state: Path) -> list[TableName]:
 def maintain(
     lake: Lake, names: Iterable[TableName], runner: Runner, keep: timedelta
 ) -> Iterator[Upkeep]:
-    """Look after tables, one after the other, while their query may run. Snapshots older than
-    `keep` expire. Raises HeadraceError."""
+    """Maintain tables one after the other; their query may be running. Snapshots older than `keep`
+    expire. Raises HeadraceError."""
     for name in names:
         try:
             table = lake.table(name)
         except HeadraceError as error:
             if error.code != NAME_NOT_TAKEN:
                 raise
-            table = None  # a table that is stopped
+            table = None  # a stopped table
         if table is None:
             continue
         merged, made = merge_small_files(table, runner)
@@ -82,10 +83,10 @@ def merge_small_files(
     name: str = "headrace-compaction-",
     only_small: bool = False,
 ) -> tuple[int, int]:
-    """Merge the files of a table that are worth it: how many, and into how many. The names of new
-    ones begin with `name`. With `only_small` files that are large and have many dead rows stay.
-    Gives up where the table's query commits all the time. Raises HeadraceError, OSError, and
-    nothing is left behind then."""
+    """Merge the files of a table that are worth it; returns the number of these, and of the new
+    files, whose names begin with `name`. With `only_small` large files with many dead rows stay.
+    Gives up if the table's query keeps committing. Raises HeadraceError, OSError, and leaves no
+    files then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
         own = f"{name}{uuid.uuid4().hex[:8]}"
@@ -98,7 +99,7 @@ def merge_small_files(
             transaction.commit(change, {})
         except Exception as error:
             is_conflict = isinstance(error, HeadraceError) and error.code == CONFLICT
-            # Of a commit that failed in another way it is not known that it did.
+            # After another failure it is not known whether the commit was made.
             if is_conflict or not is_committing:
                 transaction.storage.sweep(own)
             if not is_conflict:

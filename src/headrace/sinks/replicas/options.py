@@ -1,4 +1,4 @@
-"""What a configuration says of a sink of replicas, whatever the table format."""
+"""Options of a sink of replicas, independent of the table format."""
 
 from __future__ import annotations
 
@@ -19,46 +19,47 @@ from headrace.snapshots.modes import SnapshotRule
 RESYNC = "resync"
 """The folder of requests to copy tables again, in the sink's state."""
 MODE = "mode"
-"""The option that says what the sink's tables are."""
+"""The option for the kind of the sink's tables."""
 
 
 class Mode(StrEnum):
-    """What the sink's tables are."""
+    """The kind of the sink's tables."""
 
     REPLICA = "replica"
     EVENTS = "events"
 
 
 class Deletes(StrEnum):
-    """What a DELETE does to a row of a replica."""
+    """The effect of a DELETE on a row of a replica."""
 
     HARD = "hard"
     SOFT = "soft"
 
 
 class Truncates(StrEnum):
-    """What a TRUNCATE does to a replica."""
+    """The effect of a TRUNCATE on a replica."""
 
     APPLY = "apply"
     FAIL = "fail"
 
 
 class Existing(StrEnum):
-    """What becomes of a table that another query wrote."""
+    """The handling of a table that another query wrote."""
 
     FAIL = "fail"
     REPLACE = "replace"
 
 
 class Errors(StrEnum):
-    """What an error of one table does."""
+    """The effect of an error of one table."""
 
     STOP_TABLE = "stop-table"
     FAIL = "fail"
 
 
 class Ambiguous(StrEnum):
-    """What becomes of columns that were dropped and added, or renamed: the log does not say."""
+    """The handling of columns that were either renamed or dropped and added; the log does not
+    tell."""
 
     FAIL = "fail"
     RENAME = "rename"
@@ -66,7 +67,7 @@ class Ambiguous(StrEnum):
 
 
 class FirstCopy(StrEnum):
-    """When readers see the rows of a table's first copy."""
+    """The time from which readers see the rows of a table's first copy."""
 
     VISIBLE = "visible"
     STAGED = "staged"
@@ -103,17 +104,17 @@ OPTIONS = (
     _KEEP,
     *OF_DOCUMENTS,
 )
-"""Names, without `headrace.sink.`."""
+"""The names of the options, without `headrace.sink.`."""
 
 
 @dataclass(frozen=True)
 class ReplicaOptions:
-    """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
-    (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
-    many tables are committed side by side. Of a table that stopped, or whose first copy is staged,
-    at most `kept_bytes` of changes are kept. After `compact_commits` micro-batches the small
-    files of a table are merged, and snapshots older than `keep` expire. `is_incomplete`: the tables
-    are meant to hold a part of their source only."""
+    """Validated options of a sink of replicas. `namespace` replaces that of every table (None:
+    derived from the topic), `prefix` precedes every table's name, and `threads` is how many tables
+    are committed in parallel. For a table that stopped, or whose first copy is staged, at most
+    `kept_bytes` of changes are kept. After `compact_commits` micro-batches the small files of a
+    table are merged, and snapshots older than `keep` expire. `is_incomplete`: the tables are meant
+    to hold only a part of their source."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY
@@ -131,11 +132,12 @@ class ReplicaOptions:
     documents: DeclaredDocuments = field(default_factory=DeclaredDocuments)
     """The columns of documents."""
     merges: bool = False
-    """Whether transforms may give several tables of the source one name."""
+    """Whether transforms may give several tables of the source the same name."""
 
     @staticmethod
     def of(options: Mapping[str, str]) -> ReplicaOptions:
-        """Of options without `headrace.sink.`. Raises HeadraceError("replicas.option_invalid")."""
+        """Parse options without `headrace.sink.`. Raises
+        HeadraceError("replicas.option_invalid")."""
         chosen = {name: _choice(options, name, kind) for name, kind in _CHOICES.items()}
         namespace = options.get(_NAMESPACE)
         return ReplicaOptions(
@@ -156,13 +158,13 @@ class ReplicaOptions:
         )
 
     def placed(self, name: TableName) -> TableName:
-        """Where a table is that has this name by its topic."""
+        """Return the name in the lake for a table name that was derived from a topic."""
         namespace = name.namespace if self.namespace is None else self.namespace
         return TableName(namespace, f"{self.prefix}{name.name}")
 
 
 def mode_of(options: Mapping[str, str]) -> Mode | None:
-    """What the tables are; None: the configuration does not say. Raises
+    """Return the kind of the sink's tables; None: not configured. Raises
     HeadraceError("replicas.option_invalid")."""
     if MODE not in options:
         return None
@@ -170,8 +172,8 @@ def mode_of(options: Mapping[str, str]) -> Mode | None:
 
 
 def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
-    """Refuse what keeps a replica from being equal to its source: operations and rows that are left
-    out, and transforms that leave out or rewrite events. Raises
+    """Refuse configurations with which a replica would differ from its source: operations or rows
+    that are left out, and transforms that leave out or rewrite events. Raises
     HeadraceError("replicas.incomplete")."""
     if options.is_incomplete:
         return
@@ -191,7 +193,7 @@ def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
 
 
 def require_envelope(config: ConnectorConfig) -> None:
-    """Refuse transforms that take Debezium's envelope away. Raises
+    """Refuse transforms that remove Debezium's envelope. Raises
     HeadraceError("replicas.no_envelope")."""
     for alias, name in _transforms(config):
         if name.endswith(_UNWRAPPING):
@@ -204,7 +206,7 @@ def require_envelope(config: ConnectorConfig) -> None:
 
 
 def _transforms(config: ConnectorConfig) -> list[tuple[str, str]]:
-    """The aliases of transforms, and the names of their classes without packages."""
+    """Return the aliases of transforms, and the names of their classes without packages."""
     types = {
         member.variables[0]: member.value.strip()
         for member in config.transforms_options
@@ -214,7 +216,7 @@ def _transforms(config: ConnectorConfig) -> list[tuple[str, str]]:
 
 
 def require_documents(config: ConnectorConfig, options: ReplicaOptions) -> None:
-    """Refuse updates without their documents where the table of no collection could take them.
+    """Refuse updates without their documents if no collection has a table that could take them.
     Raises HeadraceError("replicas.no_document")."""
     declared = options.documents.by_name.values()
     if (setting := config.without_documents) and all(each.has_text for each in declared):
@@ -224,16 +226,16 @@ def require_documents(config: ConnectorConfig, options: ReplicaOptions) -> None:
 def _require_rows(config: ConnectorConfig) -> None:
     if isinstance(config, SnapshotConfig):
         mode, rule = str(config.snapshot_mode), SnapshotRule.of(config)
-        # A recovery is of a query that goes on.
+        # A recovery belongs to a query that continues.
         if mode != "recovery" and not (rule.at_first and rule.streams):
             what = "follows no change" if rule.at_first else "copies no rows"
             raise incomplete(f"snapshot.mode={mode} {what}", "Set snapshot.mode=initial")
     for name in _FILTERS:
         attribute = name.replace(".", "_")
         if not hasattr(config, attribute):
-            continue  # of another connector
+            continue  # a property of another connector
         value = getattr(config, attribute)
-        if value and "".join(str(value).split()) != "[]":  # a pipeline without stages
+        if value and "".join(str(value).split()) != "[]":  # not a pipeline without stages
             raise incomplete(f"{name} may leave rows out or change them", f"Leave {name} out")
 
 
@@ -242,9 +244,9 @@ _FILTERS = (
     "snapshot.select.statement.overrides",
     "cursor.pipeline",
 )
-"""Properties that say which rows or changes are read, and how."""
+"""Properties that select the rows or changes that are read, and how."""
 _UNWRAPPING = ("EventRouter", "ExtractNewDocumentState", "ExtractNewRecordState")
-"""How the names of transforms end whose records have no envelope."""
+"""Suffixes of the names of transforms whose records have no envelope."""
 _ROUTERS = (
     "ByLogicalTableRouter",
     "DropHeaders",
@@ -257,7 +259,7 @@ _ROUTERS = (
     "TimestampRouter",
     "ToLogicalTopicRouter",
 )
-"""Transforms that leave rows as they are."""
+"""Transforms that do not change rows."""
 
 
 def _choice(options: Mapping[str, str], name: str, kind: type[StrEnum]) -> str:

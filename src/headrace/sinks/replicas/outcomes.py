@@ -1,4 +1,4 @@
-"""What goes into a replica with a micro-batch, and what becomes of it."""
+"""The input of a replica for a micro-batch, and its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.sinks.replicas.lake import BATCH, POSITION, QUERY, TIME, TableSche
 
 
 def files_of(query: str) -> str:
-    """What the names of the data files have that a query's micro-batches write."""
+    """Return the prefix of the names of data files that a query's micro-batches write."""
     return f"headrace-{query[:8]}-"
 
 
@@ -26,17 +26,17 @@ class MicroBatch:
 
     @property
     def name(self) -> str:
-        """The beginning of the names of its files."""
+        """The prefix of the names of its files."""
         return f"{files_of(self.query)}{self.number}"
 
     @property
     def before(self) -> MicroBatch:
-        """What is applied before the changes of this one, in a commit of its own."""
+        """A separate commit to apply before the changes of this one."""
         return replace(self, number=self.number - 1)
 
     @property
     def properties(self) -> dict[str, str]:
-        """Of a table that has it."""
+        """The properties of a table after this micro-batch."""
         return {
             QUERY: self.query,
             BATCH: str(self.number),
@@ -48,7 +48,7 @@ class MicroBatch:
 @dataclass(frozen=True)
 class Work:
     """A micro-batch's changes of one table: parts, whose files are in `folder`, the newest schema,
-    the beginning of the names of files that are written, and `is_copied` and `may_empty` as in
+    the prefix of the names of files to write, and `is_copied` and `may_empty` as in
     `Replica.apply`."""
 
     parts: Sequence[Part]
@@ -61,9 +61,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a micro-batch did to a table: changes that came, rows that were written and deleted,
-    bytes and files that were written, and the time of the database of the last change (ms; 0:
-    unknown). `is_repeated`: the table had it already."""
+    """The result of a micro-batch for a table: changes received, rows written and deleted, bytes
+    and files written, and the time of the database of the last change (ms; 0: unknown).
+    `is_repeated`: the table had the micro-batch already."""
 
     changes: int = 0
     written: int = 0
@@ -75,13 +75,13 @@ class Outcome:
     left_out: int = 0
 
     def after(self, earlier: Outcome) -> Outcome:
-        """With the changes of what was applied before."""
+        """Return the outcome with the changes of an earlier one added."""
         return replace(self, changes=earlier.changes + self.changes)
 
 
 @dataclass
 class Figures:
-    """What a run did to a table, and what its last commit left: live data files, how many of them
+    """The figures of a run for a table, and of its last commit: live data files, how many of them
     have a deletion vector, and the delay of the last change from its time in the database to its
     commit (ms; None: unknown)."""
 
@@ -97,7 +97,7 @@ class Figures:
     error: str | None = None
 
     def add(self, outcome: Outcome) -> None:
-        """Count a micro-batch that was committed just now."""
+        """Count a micro-batch that was just committed."""
         if outcome.is_repeated:
             return
         now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Errors of a replica that cannot follow its source, each with the way on."""
+"""Errors of a replica that cannot follow its source, each with a remedy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def incomplete(what: str, remedy: str) -> HeadraceError:
 
 
 def require_whole(schema: TableSchema) -> None:
-    """Refuse a table of whose changes the source leaves some out. Raises HeadraceError."""
+    """Refuse a table if the source leaves some of its changes out. Raises HeadraceError."""
     if schema.left_out:
         raise incomplete(
             f"of {schema.source} {schema.left_out}",
@@ -66,8 +66,8 @@ def no_key(table: TableName) -> HeadraceError:
 
 
 def no_document(setting: str, table: TableName | None = None) -> HeadraceError:
-    """The error of a setting by which updates lack their documents: of a table that has the text
-    of these; None: of every one."""
+    """Return the error for a setting with which updates lack their documents: for a table with a
+    column of their text; None: for every table."""
     whose = "every replica" if table is None else f"the replica {table}"
     return HeadraceError(
         "replicas.no_document",

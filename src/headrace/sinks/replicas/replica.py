@@ -1,4 +1,4 @@
-"""One replica: a table of the lake, and what a micro-batch does to it."""
+"""A replica: a table of the lake to which micro-batches are applied."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ from headrace.sinks.replicas.source_columns import (
 log = logging.getLogger(__name__)
 OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
 FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT)
-"""Codes of errors for a table that another query, or somebody else, keeps, and for one that has
-more than the checkpoint of its query: a query does not start with them."""
+"""Codes of errors with which a query does not start: another query, or somebody else, keeps the
+table, or it has more than the checkpoint of its query."""
 _MOST_TRIES = 5
 
 
@@ -78,14 +78,14 @@ class Replica:
         self._table: LakeTable | None = None
         self._own_version = ""
         self.has_other_deletes = False
-        """Whether the table that is there was kept with the other kind of deletes until now."""
+        """Whether the existing table was kept with the other kind of deletes until now."""
         self._is_soft = options.deletes is Deletes.SOFT
         self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
-        """Create the table where it is missing, and say so; refuse one that this query cannot keep.
-        `query` is empty before its first micro-batch; `planned` is the last one that it has planned
-        (None: this one). Raises HeadraceError."""
+        """Create the table if it is missing; returns whether it was. Refuse one that this query
+        cannot keep. `query` is empty before its first micro-batch; `planned` is the last one that
+        it has planned (None: this one). Raises HeadraceError."""
         self._require_key(schema)
         if not self._options.is_incomplete:
             refusals.require_whole(schema)
@@ -117,9 +117,9 @@ class Replica:
         is_copied: bool = False,
         may_empty: bool = False,
     ) -> Outcome:
-        """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
-        of the parts. `is_copied`: the table is being copied again, so that rows are still missing;
-        `may_empty`: none was copied yet. Raises HeadraceError."""
+        """Apply a micro-batch's changes to the table, unless it has them. `folder` has the files of
+        the parts. `is_copied`: the table is being copied again, so that rows are still missing;
+        `may_empty`: no row was copied yet. Raises HeadraceError."""
         self.has_other_deletes &= is_copied
         self._require_source("", [of_json(part.schema) for part in parts if part.schema])
         newest = max((part for part in parts if part.schema), key=_last, default=None)
@@ -149,12 +149,12 @@ class Replica:
         raise AssertionError
 
     def has_changes_of(self, query: str) -> bool:
-        """Whether the table has a micro-batch of this query. Raises HeadraceError."""
+        """Return whether the table has a micro-batch of this query. Raises HeadraceError."""
         table = self._table or self._lake.table(self.name)
         return table is not None and table.properties().get(QUERY) == query
 
     def take_over(self, batch: MicroBatch) -> None:
-        """Remove every row of a table that was another query's, before a micro-batch. Raises
+        """Remove every row, before a micro-batch, if the table was another query's. Raises
         HeadraceError."""
         if self._table is not None:
             self._table.refresh()
@@ -175,7 +175,7 @@ class Replica:
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def files(self) -> list[str]:
-        """The paths of the live data files; empty where there is no table. Raises
+        """Return the paths of the live data files; empty if there is no table. Raises
         HeadraceError."""
         if self._table is None:
             self._table = self._lake.table(self.name)
@@ -184,10 +184,9 @@ class Replica:
         return [file.path for file in self._table.begin(ColumnChange()).files]
 
     def remove(self, paths: Collection[str], own: str) -> None:
-        """Remove what is left of data files, which the table had before it was copied again; names
-        of files that the copy wrote have `own`. Raises
-        HeadraceError("replicas.copy_incomplete") where somebody else has written files meanwhile,
-        which may have rows of them, and what commits raise."""
+        """Remove data files that remain from before the table was copied again; names of files that
+        the copy wrote contain `own`. Raises HeadraceError("replicas.copy_incomplete") if somebody
+        else has written files since then, which may contain rows of them, and errors of commits."""
         if self._table is None:
             self._table = self._lake.table(self.name)
         if self._table is None or not paths:
@@ -223,7 +222,7 @@ class Replica:
             properties = table.properties()
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
-        # A copy that begins replaces whatever others did.
+        # A copy that begins replaces all changes by others.
         is_own = table.version() == self._own_version or work.may_empty
         if not is_own and (foreign := table.foreign_changes()):
             raise refusals.changed_by_others(self.name, foreign)
@@ -232,7 +231,7 @@ class Replica:
             names = _upkeep_of(before), f"{files_of(batch.query)}deletes-"
             change_deletes(table, names, self._runner, _own(table), is_soft=self._is_soft)
             properties = table.properties()
-            # Without a change of the source's, the columns are those of the table.
+            # Without a change from the source, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
         source = properties.get(SOURCE, "")
         is_soft = marks_deletes(source) if work.is_copied else self._is_soft
@@ -256,7 +255,7 @@ class Replica:
         except HeadraceError as error:
             if not work.may_empty or error.code not in OF_COLUMNS:
                 raise
-            # What an empty table does not take either is raised before its rows are gone.
+            # Raise for what even an empty table does not take before its rows are removed.
             change_of_columns(self.name, former, wanted, self._options.ambiguous, is_empty=True)
             self.empty(batch)
             transaction = self._begin(table, wanted, work)
@@ -298,9 +297,9 @@ class Replica:
         return outcome
 
     def _sweep(self, transaction: Transaction, batch: MicroBatch, before: int) -> None:
-        """A run that was killed may have left files of this micro-batch, or of the upkeep after the
-        one `before` it. That was not committed where no live file has its name; where others have
-        merged files since then, it is not known."""
+        """Delete files of this micro-batch, or of the upkeep after the one `before` it, that a
+        killed run may have left. The upkeep was not committed if no live file has its name; after
+        merges by others this is not known."""
         transaction.storage.sweep(f"{batch.name}-", transaction.files)
         upkeep = _upkeep_of(replace(batch, number=before))
         names = [file.path.rpartition("/")[2] for file in transaction.files]
@@ -309,9 +308,9 @@ class Replica:
             transaction.storage.sweep(upkeep)
 
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
-        """Now and then, and never so that a micro-batch fails by it: it is in the table. Numbers of
-        micro-batches say when, because runs may be of one only; tables have their turns in
-        different ones. `before` is the number of the last one before it."""
+        """Run the upkeep from time to time; its errors do not fail the micro-batch, which is
+        committed. Numbers of micro-batches determine when, because a run may have only one; they
+        differ between tables. `before` is the number of the previous micro-batch in the table."""
         every, turn = self._options.compact_commits, crc32(str(self.name).encode())
         if (batch.number + turn) // every == (before + turn) // every:
             return
@@ -319,7 +318,7 @@ class Replica:
             name = _upkeep_of(batch)
             merge_small_files(table, self._runner, name=name, only_small=True)
             table.expire(datetime.now(UTC) - self._options.keep)
-        except Exception as error:  # noqa: BLE001 - a table is right without its upkeep
+        except Exception as error:  # noqa: BLE001 - a table is correct without its upkeep
             what = f"{type(error).__name__}: {error}"
             log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, what)
 
@@ -331,7 +330,7 @@ class Replica:
         self.figures.vectors = len(vectors - gone)
 
     def _begin(self, table: LakeTable, wanted: TableSchema, work: Work) -> Transaction:
-        """A transaction after which the table has the columns that are wanted. Raises
+        """Begin a transaction after which the table has the wanted columns. Raises
         HeadraceError."""
         transaction = table.begin(ColumnChange())
         is_empty = not any(file.rows > file.deleted for file in transaction.files)
@@ -353,8 +352,8 @@ class Replica:
         return table.begin(last)
 
     def _fill(self, table: LakeTable, change: ColumnChange, name: str, late: TableSchema) -> bool:
-        """Give the rows that the table has the values that new columns have in rows that are older
-        than these, and commit the change; False: null is what they have. Raises HeadraceError."""
+        """Fill existing rows with the values of new columns for older rows, and commit the change;
+        returns False without a commit if these are null. Raises HeadraceError."""
         from headrace.sinks.replicas.files.compacting import fill
 
         for column in change.added:
@@ -374,7 +373,7 @@ class Replica:
         renamed: Mapping[str, Mapping[str, str]],
         wanted: TableSchema,
     ) -> dict[str, object]:
-        """The values of columns that some parts lack, because they are older. Raises
+        """Return the values of columns that some parts lack because they are older. Raises
         HeadraceError("replicas.default_unknown")."""
         lacking: set[str] = set()
         for part in parts:
@@ -389,21 +388,21 @@ class Replica:
         return _defaults(columns)
 
     def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
-        """New names of columns by former ones, by the paths of the parts that have the former."""
+        """Return new names of columns by former ones, by the paths of parts with former ones."""
         renamed: dict[str, Mapping[str, str]] = {}
         for part in parts:
             had = of_json(part.schema) if part.path else newest
             if _ids(had) != _ids(newest):
                 change = change_of_columns(self.name, had, newest, self._options.ambiguous)
-                # What was dropped may have the name of another column now.
+                # A dropped column's name may be another column's now.
                 gone = {name: f"{OWN}dropped_{name}" for name in change.dropped}
                 if change.renamed or gone:
                     renamed[part.path] = {**gone, **change.renamed}
         return renamed
 
     def _found(self, schema: TableSchema) -> LakeTable | None:
-        """The table in the lake; None: it is not there yet. Raises HeadraceError; of a name that is
-        not taken, with that of the source's table."""
+        """Return the table in the lake, or None. Raises HeadraceError; if the name is not allowed,
+        the message names the source's table."""
         try:
             return self._lake.table(self.name)
         except HeadraceError as error:
@@ -417,8 +416,8 @@ class Replica:
             raise refusals.no_key(self.name)
 
     def _require_planned(self, properties: Mapping[str, str], query: str, planned: int) -> None:
-        """Refuse a checkpoint that is older than the table: micro-batches with the numbers of those
-        that the table has would be left out, with other changes in them."""
+        """Refuse a checkpoint that is older than the table: micro-batches with numbers that the
+        table has already would be skipped, although they contain other changes."""
         number = int(properties.get(BATCH, -1))
         if query and properties.get(QUERY) == query and number > planned:
             raise HeadraceError(
@@ -456,13 +455,13 @@ class Replica:
 
 
 def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:
-    """The properties by which a commit within a micro-batch is known as the query's own, and those
-    of the columns that it leaves."""
+    """Return the properties that mark a commit within a micro-batch as the query's own, and those
+    of the columns after it."""
     return _own(table) | _source(late, table)
 
 
 def _own(table: LakeTable) -> dict[str, str]:
-    """The properties by which a commit within a micro-batch is known as the query's own."""
+    """Return the properties that mark a commit within a micro-batch as the query's own."""
     properties = table.properties()
     return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
 
@@ -474,17 +473,17 @@ def _source(schema: TableSchema, table: LakeTable | None = None) -> dict[str, st
 
 
 def _upkeep_of(batch: MicroBatch) -> str:
-    """The beginning of the names of files that the upkeep after a micro-batch writes."""
+    """Return the prefix of the names of files that the upkeep after a micro-batch writes."""
     return f"{batch.name}-upkeep-"
 
 
 def _is_of_others(name: str, batch: MicroBatch) -> bool:
-    """Whether a data file was not written by the query of a micro-batch."""
+    """Return whether a data file was not written by the query of a micro-batch."""
     return f"{batch.name.rpartition('-')[0]}-" not in name
 
 
 def _is_of_another(part: Part, newest: TableSchema) -> bool:
-    """Whether a part is of a table that had the name of the source's before."""
+    """Return whether a part is from an earlier table with the same name at the source."""
     return bool(part.schema) and is_replaced(of_json(part.schema), newest)
 
 

@@ -1,4 +1,4 @@
-"""`headrace.replicate`: a query into replicas on a session that exists."""
+"""Implements `headrace.replicate`: a query into replicas on an existing session."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _SINK = "headrace.sink."
 
 @dataclass(frozen=True)
 class _Stream(EventStream):
-    """The events of a configuration on a session. `of_query` is what the source must know of the
-    query."""
+    """The events of a configuration on a session. `of_query` are options that inform the source
+    about the query."""
 
     spark: SparkSession
     properties: Properties
@@ -57,7 +57,7 @@ class _Stream(EventStream):
 
 
 class _Ending(StreamingQueryListener):
-    """Lets everything of a query go when it ends."""
+    """Releases the resources of a query when it ends."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -66,15 +66,15 @@ class _Ending(StreamingQueryListener):
         self._one = threading.Lock()
 
     def follow(self, query: StreamingQuery, held: contextlib.ExitStack) -> None:
-        """Wait for the end of a query, which may be over already."""
+        """Release the resources `held` when the query ends, which may be over already."""
         with self._one:
             self._held.push(held)
             self._query = query
         self.end_if_over()
 
     def end_if_over(self) -> None:
-        """Let everything go where the query is over: Spark tells of it some time later."""
-        with self._one:  # who ends it in Spark's listener thread may be about to
+        """Release the resources if the query is over: Spark reports it some time later."""
+        with self._one:  # Spark's listener thread may be about to end it, too
             if self._query is not None and not self._query.isActive:
                 self._end()
 
@@ -84,23 +84,24 @@ class _Ending(StreamingQueryListener):
         self._spark.streams.removeListener(self)
 
     def onQueryStarted(self, event: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def onQueryIdle(self, event: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Close the sink. An event of the query's former run may come late: it has the same id."""
+        """Close the sink. A late event of the query's former run, which has the same id, is
+        ignored."""
         with self._one:
             if self._query is not None and str(event.runId) == str(self._query.runId):
                 self._end()
 
 
 _endings: dict[Path, _Ending] = {}
-"""By folder, that of the last query of this process."""
+"""Listeners by folder, each of the last query of this process in the folder."""
 
 
 def replicate(

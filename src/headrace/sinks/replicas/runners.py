@@ -1,4 +1,4 @@
-"""Where the steps of a large batch run: in this process, or as tasks of Spark."""
+"""Runs the steps of a large batch, in this process or as tasks of Spark."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """Calls a function with each of some arguments."""
+    """Calls a function with each of several arguments."""
 
     @abstractmethod
     def run(
         self, function: Callable[[Argument], Result], arguments: Sequence[Argument]
     ) -> list[Result]:
-        """The results in the order of the arguments. The function may run elsewhere, more than
-        once and several times at once: function, arguments and results are picklable, and the
-        results are small. Raises what the function raises."""
+        """Return the results in the order of the arguments. The function may run elsewhere, more
+        than once and several times concurrently: function, arguments and results are picklable, and
+        the results are small. Raises what the function raises."""
 
 
 class HereRunner:
-    """Runs in threads of this process."""
+    """Runs the function in threads of this process."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or min(os.cpu_count() or 1, 4)
@@ -46,7 +46,7 @@ class HereRunner:
 
 
 class SparkRunner:
-    """Runs as tasks of a Spark application, one for each argument."""
+    """Runs the function in tasks of a Spark application, one for each argument."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
@@ -54,7 +54,7 @@ class SparkRunner:
     def run(
         self, function: Callable[[Argument], Result], arguments: Sequence[Argument]
     ) -> list[Result]:
-        """See Runner. An error of a task that is a HeadraceError is raised as such."""
+        """See Runner. A HeadraceError of a task is raised as such."""
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 

@@ -1,4 +1,4 @@
-"""The sink of replicas: commits what tasks wrote of a micro-batch, table by table."""
+"""The sink of replicas: commits the changes that tasks wrote of a micro-batch, table by table."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _STAGED_TOO_MUCH = "replicas.staged_too_much"
 _NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART)
-"""Codes of errors for tables whose changes are not kept: a copy only has the rows."""
+"""Codes of errors for tables whose changes are not kept, because only a copy has the rows."""
 _OF_ROWS = ("snapshot", "signals")
-"""Members of an offset that hold keys of rows, which are no business of a table's readers."""
+"""Members of an offset with keys of rows, which do not concern a table's readers."""
 
 
 class ReplicaSink(BatchSink):
-    """A micro-batch may come again, and a kill may come between the commits of two tables: each
-    table says which micro-batch it has."""
+    """Commits each table separately. Each table stores its last micro-batch, because micro-batches
+    may be repeated, and a kill may happen between the commits of two tables."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ReplicaSink(BatchSink):
             ) from error
 
     def read(self, stream: EventStream) -> DataFrame:
-        """A row a part; the tables are there."""
+        """Return a stream with a row for each part, after the tables were created."""
         from headrace.sinks.replicas.changes.parts_source import OVERRIDES, ReplicaPartsSource
         from headrace.sinks.replicas.runners import SparkRunner
 
@@ -111,7 +111,7 @@ class ReplicaSink(BatchSink):
         return stream.read(ReplicaPartsSource, options | OVERRIDES)
 
     def _prepare(self) -> None:
-        """Create the tables of what is captured now. A table that comes later is created with its
+        """Create the tables that are captured now. A table that is added later is created with its
         first change."""
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
@@ -141,8 +141,8 @@ class ReplicaSink(BatchSink):
 
     @contextmanager
     def _refusing(self, name: TableName, query: str) -> Iterator[None]:
-        """A query that begins should be right in all; the tables of one that goes on do not wait
-        for one that came meanwhile, which stops."""
+        """Let a new query fail if one of its tables fails. In a query that continues, a table that
+        was added meanwhile stops, so that the others do not wait for it."""
         try:
             yield
         except HeadraceError as error:
@@ -152,13 +152,13 @@ class ReplicaSink(BatchSink):
             self._stop(StoppedTable(self._stopped, name), error, loses=error.code in _NOT_KEPT)
 
     def _resume_stopped(self) -> None:
-        """Bring the changes that were kept into their tables: what stopped these may be over."""
+        """Apply the kept changes of stopped tables, if the reason of the stop is over."""
         copied = {each.name for each in resyncs(self._requests)}
         for stopped in stopped_tables(self._stopped):
             if stopped.name in copied:
                 stopped.resume()
                 continue
-            self._keep_waiting(stopped)  # a run may have been killed within
+            self._keep_waiting(stopped)  # a killed run may have left this undone
             if stopped.is_lost:
                 log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
                 continue
@@ -219,7 +219,7 @@ class ReplicaSink(BatchSink):
         sweep_parts(self._parts, batch)
 
     def _take_over(self, batch: int) -> None:
-        """Empty the tables of other queries: one that is empty at the source has no change that
+        """Empty the tables of other queries: a table that is empty at the source has no change that
         would do so."""
         if self._takes_over:
             for replica in self._replicas.values():
@@ -227,7 +227,7 @@ class ReplicaSink(BatchSink):
             self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
-        """Note the data files of tables that are about to be copied again, and which copies end
+        """Record the data files of tables that are about to be copied again, and which copies end
         with this micro-batch."""
         self._copied, self._ended = {}, {}
         offset = planned_offset(self._checkpoint, batch) or {}
@@ -251,15 +251,15 @@ class ReplicaSink(BatchSink):
             if ended := resync.ended(offset):
                 self._ended[resync.name] = ended
             elif was_copying and not resync.is_in(offset):
-                # An earlier version did not say how it ended.
+                # An earlier version did not report how it ended.
                 self._ended[resync.name] = ["UNKNOWN"]
             if ended or resync.is_in(offset):
                 resync = resync.at(Stage.COPYING)
             self._copied[resync.name] = resync
 
     def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
-        """Where all tables are read again because the log was gone, let their rows take the place
-        of the former ones: nobody knows what was deleted meanwhile."""
+        """Replace the former rows of all tables if they are read again because the log was lost:
+        the deletes in between are unknown."""
         epoch = new_epoch(before, offset)
         if not epoch:
             return
@@ -273,8 +273,8 @@ class ReplicaSink(BatchSink):
                 self._stop(stopped, refusals.not_read_again(name), loses=True)
 
     def _finish_resyncs(self) -> None:
-        """Remove what is left of the former files of tables whose copies are whole, and stop the
-        other ones."""
+        """Remove the remaining former files of tables whose copies are complete, and stop the other
+        tables."""
         for resync in resyncs(self._requests):
             if (ended := self._ended.get(resync.name)) is None:
                 continue
@@ -304,8 +304,8 @@ class ReplicaSink(BatchSink):
         return MicroBatch(query, number, position)
 
     def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
-        """Every table gets its changes, whatever becomes of another one; then the first error is
-        raised."""
+        """Apply the changes of every table, even if another one fails; then raise the first
+        error."""
         with ThreadPoolExecutor(min(self._options.threads, len(tables))) as pool:
             outcomes = [
                 pool.submit(self._apply, batch, name, parts) for name, parts in tables.items()
@@ -317,8 +317,8 @@ class ReplicaSink(BatchSink):
             outcome.result()
 
     def _apply(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
-        """An error of a table stops this one, unless it is one that may pass: its changes are kept
-        until it is repaired."""
+        """Apply a table's changes. An error stops only this table, unless it is transient: its
+        changes are kept until it is repaired."""
         stopped = StoppedTable(self._stopped, name)
         failed = next((part for part in parts if part.error), None)
         if failed is not None:
@@ -337,7 +337,7 @@ class ReplicaSink(BatchSink):
         return Outcome(sum(part.rows for part in parts))
 
     def _keep_waiting(self, stopped: StoppedTable) -> set[int]:
-        """Keep what waits of a table that has stopped; gives the numbers of its micro-batches."""
+        """Keep a stopped table's waiting changes; returns the numbers of their micro-batches."""
         kept = set()
         for waiting in filter(lambda each: each.is_waiting, self._all_waiting(stopped.name)):
             if not stopped.is_lost:
@@ -358,7 +358,7 @@ class ReplicaSink(BatchSink):
         is_in_order = not waiting.is_waiting and not lacks and copied is None
         before = Outcome()
         if staged.is_waiting and not self._is_staged:
-            # What is in order is one commit with the copy. Else the copy is there when it comes.
+            # If in order, they are one commit with the copy. Otherwise the copy is committed first.
             if is_in_order:
                 staged.keep(batch.number, batch.position, parts, self._parts)
             of_copy = batch if is_in_order else batch.before
@@ -383,7 +383,7 @@ class ReplicaSink(BatchSink):
         return outcome.after(before)
 
     def _wait(self, waiting: WaitingTable, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
-        """Keep the changes. Raises HeadraceError where a first copy that is staged has no room."""
+        """Keep the changes. Raises HeadraceError if a staged first copy exceeds the limit."""
         size = waiting.size_with(parts)
         if self._is_staged and size > self._options.kept_bytes:
             raise HeadraceError(
@@ -400,7 +400,7 @@ class ReplicaSink(BatchSink):
         return Outcome()
 
     def _all_waiting(self, name: TableName) -> tuple[WaitingTable, WaitingTable]:
-        """What is staged of a table, and what waits until its rows are as old as the log."""
+        """Return a table's staged changes, and those that wait for the log to reach its rows."""
         return WaitingTable(self._staged, name), WaitingTable(self._waiting, name)
 
     def _forget_waiting(self, name: TableName) -> None:
@@ -429,7 +429,7 @@ class ReplicaSink(BatchSink):
             raise refusals.truncated_in_part(name)
 
     def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
-        """Replicate this table no further. `loses`: its changes cannot be kept."""
+        """Stop the replication of this table. `loses`: its changes cannot be kept."""
         source = "|".join(self._sources.get(stopped.name, [str(stopped.name)]))
         remedy = error.remedy.replace(f"FILE {stopped.name} ", f"FILE {source} ")
         error = HeadraceError(error.code, error.message, remedy)
@@ -441,8 +441,8 @@ class ReplicaSink(BatchSink):
         self._replica(stopped.name).figures.error = str(error)
 
     def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
-        """Stop a table of which changes could not be made where the log was read, unless they are
-        older than its next copy. Raises HeadraceError."""
+        """Stop a table for which changes could not be made from the log, unless they are older than
+        its next copy. Raises HeadraceError."""
         resync = self._copied.get(stopped.name)
         if resync is not None and resync.stage is Stage.BEGUN:
             return Outcome(rows)
@@ -489,7 +489,7 @@ class ReplicaSink(BatchSink):
         return self._rows
 
     def figures(self) -> dict[str, dict[str, Any]]:
-        """The figures of the tables by their names, for `headrace.metrics`; for any thread."""
+        """Return the figures of the tables by name, for `headrace.metrics`; for any thread."""
         replicas = dict(self._replicas)
         return {str(name): asdict(each.figures) for name, each in replicas.items()}
 

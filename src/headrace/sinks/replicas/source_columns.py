@@ -1,5 +1,5 @@
-"""Which table and which columns of the source a replica has, and the ids that the source gives
-them: kept in a property of the replica. Other columns of a replica are somebody else's."""
+"""The source table and columns of a replica, with the ids that the source gives them: stored in a
+property of the replica. Other columns of a replica were added by others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from headrace.sinks.replicas.lake import (
 
 
 def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
-    """The schema of a replica with the ids of its property (empty: it has none), and in its order,
-    which is the source's, where these are of the table that the wanted schema is of: several tables
-    may go into one replica. Columns that the property does not name are foreign, and come last."""
+    """Return the schema of a replica with the ids of its property (empty: no property), and in the
+    order of the property, which is the source's. Unchanged if the property is not of the table of
+    `wanted`: several tables may be merged into one replica. Columns that the property does not name
+    are foreign, and come last."""
     if not text:
         return schema
     held = json.loads(text)
@@ -38,13 +39,13 @@ def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema
 
 
 def is_replaced(current: TableSchema, wanted: TableSchema) -> bool:
-    """Whether the source's table was dropped, and another one has its name."""
+    """Return whether the source's table was dropped, and another one has its name."""
     ids = {current.source_id, wanted.source_id}
     return current.source == wanted.source and len(ids) == 2 and "" not in ids
 
 
 def after(current: TableSchema, change: ColumnChange) -> TableSchema:
-    """What a change of columns makes of a schema, as far as its ids are concerned."""
+    """Return a schema after a change of columns, with regard to its ids."""
     columns: list[Column] = [
         replace(each, name=change.renamed.get(each.name, each.name))
         for each in current.columns
@@ -54,8 +55,8 @@ def after(current: TableSchema, change: ColumnChange) -> TableSchema:
 
 
 def property_of(schema: TableSchema, former: str = "") -> str:
-    """The property with the ids of a schema; those that it lacks are as before. `former`, the
-    property before (empty: there was none), stays where it is of another table of the source."""
+    """Return the property with the ids of a schema; ids that it lacks are as before. `former`, the
+    property before (empty: no property), is kept if it is of another table of the source."""
     held: Any = json.loads(former) if former else {"table": schema.source, "id": "", "columns": {}}
     if not schema.source or held["table"] != schema.source:
         return former
@@ -71,29 +72,31 @@ def property_of(schema: TableSchema, former: str = "") -> str:
 
 
 def property_after(schema: TableSchema, text: str, change: ColumnChange) -> str:
-    """The property of a replica with this schema and property after a change of its columns."""
+    """Return the property of a replica with this schema and property after a change of its
+    columns."""
     current = with_ids(schema, text, TableSchema((), (), source=table_of(text)))
     return property_of(after(current, change), text)
 
 
 def marks_deletes(text: str) -> bool:
-    """Whether the replica has headrace's column of rows that the source deleted."""
+    """Return whether the replica has headrace's column that marks rows that the source deleted."""
     return bool(text) and json.loads(text)["columns"].get(DELETED) == DELETED_ID
 
 
 def lacking(schema: TableSchema, text: str) -> list[str]:
-    """Columns of the source that the property names and the replica does not have any more."""
+    """Return columns of the source that the property names and the replica no longer has."""
     held = json.loads(text) if text else {"columns": ()}
     return [name for name in held["columns"] if schema.column(name) is None]
 
 
 def table_of(text: str) -> str:
-    """The source's table that the property is of; empty: it says none."""
+    """Return the source table of the property; empty: no property."""
     return str(json.loads(text)["table"]) if text else ""
 
 
 def without_ids(text: str) -> str:
-    """The property of a replica that is filled again, perhaps from another table of that name."""
+    """Return the property without ids, for a replica that is filled again, perhaps from another
+    table of that name."""
     if not text:
         return text
     held = json.loads(text)

@@ -32,17 +32,17 @@ from headrace.sinks.event_log.options import Limits
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _BLOCK = 1 << 20
-"""Bytes of a block before compression, at most, but for a larger record."""
+"""The maximum bytes of a block before compression; a larger record is a block of its own."""
 _FRAME = 40
 _CODECS = {"none": "null", "deflate": "deflate", "snappy": "snappy", "zstd": "zstandard"}
 SchemaText = Callable[[str, int], str]
-"""Gives the text of a schema of a role (key or value), by its id in the role's registry. Raises
-HeadraceError."""
+"""A function that returns the text of a schema of a role (key or value), by its id in the role's
+registry. Raises HeadraceError."""
 
 
 class Avro(FileFormat):
-    """`kinds` are the types of keys and values: string, bytes, or avro, whose schemas `text_of`
-    gives: then key and value have in a file the types that they have in the registry."""
+    """Avro files. `kinds` are the types of keys and values: string, bytes, or avro, whose schemas
+    `text_of` returns: then key and value have the types of the registry in a file."""
 
     extension = ".avro"
 
@@ -55,12 +55,12 @@ class Avro(FileFormat):
 
     @cached_property
     def _schemas(self) -> dict[tuple[str, bytes], RoleSchema]:
-        """By role and head."""
+        """The schemas by role and head."""
         return {}
 
     @cached_property
     def _last(self) -> dict[tuple[str, str], bytes]:
-        """The last head by role and topic: that of keys and values that are null."""
+        """The last head by role and topic, which keys and values that are null get."""
         return {}
 
     @cached_property
@@ -68,8 +68,8 @@ class Avro(FileFormat):
         return {}
 
     def pieces(self, batch: pa.RecordBatch, commit_us: np.ndarray) -> Iterator[Piece]:
-        """See FileFormat. Raises HeadraceError("event_log.schema_names"), and what a registry
-        answers."""
+        """See FileFormat. Raises HeadraceError("event_log.schema_names"), and errors of a
+        registry."""
         key_heads, keys = self._heads(batch, "key")
         value_heads, values = self._heads(batch, "value")
         pairs, which = np.unique(keys * len(value_heads) + values, return_inverse=True)
@@ -97,8 +97,8 @@ class Avro(FileFormat):
             begin = end
 
     def _heads(self, batch: pa.RecordBatch, role: str) -> tuple[list[bytes], np.ndarray]:
-        """The heads of keys or values, and which of them each record has. A null has that of the
-        record before it."""
+        """The heads of keys or values, and for each record the index of its head. A null has the
+        head of the record before it."""
         column = batch.column(role)
         if self._kinds[role] != "avro":
             return [b""], np.zeros(len(column), np.int64)
@@ -139,7 +139,7 @@ class Avro(FileFormat):
             return _Reader(file).schema
 
     def merge(self, sources: Sequence[Path], target: Path) -> None:
-        """See FileFormat. Blocks are compressed again, as large ones."""
+        """See FileFormat. Blocks are joined to larger ones, and compressed again."""
         merged = _Container(target, self.schema_of(sources[0]), self._compression)
         try:
             held, rows = b"", 0
@@ -170,7 +170,7 @@ class _Container(ByteFile):
         self.add(piece.rows, piece.content)
 
     def add(self, rows: int, content: bytes) -> None:
-        """A block."""
+        """Write a block."""
         self.write(long(rows) + long(len(content)))
         self.write(content)
         self.write(self._sync)
@@ -186,7 +186,7 @@ class _Block(NamedTuple):
 
 
 class _Reader:
-    """A file of this module. Raises ValueError for another one."""
+    """A reader of files of this module. Raises ValueError for other files."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -204,7 +204,7 @@ class _Reader:
         self._sync = self._read(_SYNC_BYTES)
 
     def blocks(self) -> Iterator[_Block]:
-        """Records and their bytes, without compression."""
+        """Yield the blocks: the number of records and their uncompressed bytes."""
         while (count := self._long()) >= 0:
             content = self._read(self._long())
             if self._read(_SYNC_BYTES) != self._sync:
@@ -218,7 +218,7 @@ class _Reader:
         return content
 
     def _long(self) -> int:
-        """The next long; -1 at the end of the file."""
+        """Read the next long; -1 at the end of the file."""
         raw = self._file.read(1)
         if not raw:
             return -1
@@ -255,7 +255,7 @@ def _decompressed(content: bytes, codec: str) -> bytes:
 
 
 def _snappy_size(content: bytes) -> int:
-    """The size that a block of Snappy begins with: seven bits per byte, lowest first."""
+    """The uncompressed size at the start of a Snappy block: seven bits per byte, lowest first."""
     size = shift = 0
     for byte in content:
         size |= (byte & 0x7F) << shift

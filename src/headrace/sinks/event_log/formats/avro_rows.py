@@ -1,4 +1,4 @@
-"""Events in Avro's binary encoding, whole columns at a time."""
+"""Encodes events in Avro's binary encoding, whole columns at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from headrace.connect.rows import NULL
 from headrace.sinks.event_log.formats.avro_schemas import RoleSchema
 
 HEAD_BYTES = 5
-"""What Confluent's serializer writes before a value: a zero, and the schema's id."""
+"""The length of the head that Confluent's serializer writes before a value: a zero, and the
+schema's id."""
 _BYTES = pa.large_binary()
 _NOTHING = pa.scalar(b"", _BYTES)
 _MOST_LONG = 10
@@ -19,8 +20,9 @@ _MOST_LONG = 10
 def encode_events(
     batch: pa.RecordBatch, commit_us: np.ndarray, key: RoleSchema, value: RoleSchema
 ) -> pa.Array:
-    """The records of a batch, each as bytes (large_binary), by the schema that `event_schema` makes
-    of the same roles. `commit_us` are microseconds since 1970-01-01 UTC, or NULL."""
+    """Encode the records of a batch, each as bytes (large_binary), by the schema that
+    `event_schema` makes of the same roles. `commit_us` are microseconds since 1970-01-01 UTC, or
+    NULL."""
     known = commit_us != NULL
     return _joined(
         *_texts(batch.column("topic")),
@@ -34,7 +36,7 @@ def encode_events(
 
 
 def longs(numbers: np.ndarray, present: np.ndarray | None = None) -> pa.Array:
-    """Numbers (int64) as Avro's longs, bytes each (large_binary); nothing where they are not
+    """Encode numbers (int64) as Avro's longs, each as bytes (large_binary); empty if not
     `present`."""
     zigzag = ((numbers << 1) ^ (numbers >> 63)).astype(np.int64).view(np.uint64)
     shifts = np.arange(_MOST_LONG, dtype=np.uint64) * np.uint64(7)
@@ -59,7 +61,7 @@ def _joined(*columns: pa.Array) -> pa.Array:
 
 
 def _bytes(column: pa.Array) -> pa.Array:
-    """Texts or bytes as large_binary; nothing for null."""
+    """Texts or bytes as large_binary; empty for null."""
     if pa.types.is_string(column.type):
         column = column.cast(pa.binary())
     return pc.fill_null(column.cast(_BYTES), b"")
@@ -70,7 +72,7 @@ def _lengths(column: pa.Array) -> np.ndarray:
 
 
 def _flags(chosen: np.ndarray, one: bytes, other: bytes) -> pa.Array:
-    """A text of bytes by a flag."""
+    """Return an array with `one` for true and `other` for false."""
     texts = pa.array([other, one], _BYTES)
     return texts.take(pa.array(chosen.astype(np.int8)))
 
@@ -80,13 +82,13 @@ def _present(column: pa.Array) -> np.ndarray:
 
 
 def _texts(column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Required strings or bytes."""
+    """The lengths and contents of required strings or bytes."""
     content = _bytes(column)
     return longs(_lengths(content)), content
 
 
 def _optional(column: pa.Array, role: RoleSchema) -> list[pa.Array]:
-    """Keys or values of one schema."""
+    """The encoded parts of keys or values of one schema."""
     if role.described == "null":
         return []
     present, content = _present(column), _bytes(column)
@@ -100,7 +102,7 @@ def _optional(column: pa.Array, role: RoleSchema) -> list[pa.Array]:
 
 
 def _headers(lists: pa.Array) -> list[pa.Array]:
-    """Arrays of names and values, each in one block, and the end of each."""
+    """The encoded parts of arrays of names and values: each array in one block, and its end."""
     counts = np.zeros(len(lists), np.int64)
     if not pa.types.is_null(lists.type):
         lengths = pc.fill_null(pc.list_value_length(lists), 0)

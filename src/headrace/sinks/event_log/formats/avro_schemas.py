@@ -18,15 +18,15 @@ _NAMED = ("record", "error", "enum", "fixed")
 
 @dataclass(frozen=True)
 class RoleSchema:
-    """How keys or values are written. `text` is the schema of their converter, as JSON; without it
-    they are of `kind` (string, bytes, or null where no record has a value)."""
+    """The schema of keys or values. `text` is the schema of their converter, as JSON; without it
+    they are of `kind` (string, bytes, or null if no record has a value)."""
 
     kind: str = "bytes"
     text: str = ""
 
     @cached_property
     def described(self) -> Any:
-        """The schema that the field has."""
+        """The schema of the field."""
         if not self.text:
             return "null" if self.kind == "null" else ["null", self.kind]
         own = json.loads(self.text)
@@ -36,13 +36,13 @@ class RoleSchema:
 
     @cached_property
     def is_union(self) -> bool:
-        """Whether a value of the converter begins with its branch."""
+        """Whether a value of the converter begins with the number of its branch."""
         return bool(self.text) and isinstance(json.loads(self.text), list)
 
     @cached_property
     def has_length(self) -> bool:
-        """Whether a value is text or bytes, before which its length stands. Confluent's serializer
-        writes a whole value of type bytes without it."""
+        """Whether a value is text or bytes, which need a length before them. Confluent's serializer
+        writes a whole value of type bytes without one."""
         if not self.text:
             return self.kind != "null"
         own = json.loads(self.text)
@@ -50,7 +50,7 @@ class RoleSchema:
 
     @cached_property
     def absent(self) -> bytes:
-        """A key or value that is null."""
+        """The encoding of a null key or value."""
         if self.described == "null":
             return b""
         return long(next(i for i, branch in enumerate(self.described) if _is_null(branch)))
@@ -89,7 +89,7 @@ class _Names:
     defined: dict[str, Any] = field(default_factory=dict)
 
     def once(self, schema: Any, space: str) -> Any:
-        """The schema with names in place of types that are defined before."""
+        """Return the schema with names in place of types that were defined before."""
         if isinstance(schema, list):
             return [self.once(branch, space) for branch in schema]
         if not isinstance(schema, dict):
@@ -124,7 +124,7 @@ class _Names:
 
 
 def _full(schema: dict[str, Any], space: str) -> tuple[str, str]:
-    """The full name of a type, and the namespace of what is in it."""
+    """The full name of a type, and the namespace of the types in it."""
     name = str(schema["name"])
     if "." in name:
         return name, name.rpartition(".")[0]

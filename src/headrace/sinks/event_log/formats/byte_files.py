@@ -1,4 +1,4 @@
-"""Files whose pieces are bytes that follow one another."""
+"""Files whose pieces are consecutive bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ByteFile(LogFile):
 
     @property
     def held(self) -> int:
-        """See LogFile: nothing."""
+        """See LogFile: always 0."""
         return 0
 
     def append(self, piece: Piece) -> None:
@@ -32,7 +32,7 @@ class ByteFile(LogFile):
         self.write(piece.content)
 
     def write(self, content: bytes | memoryview) -> None:
-        """Add bytes."""
+        """Append bytes."""
         write_all(self._file, memoryview(content))
         self._size += len(content)
 

@@ -1,4 +1,4 @@
-"""The format that a configuration names."""
+"""The file format of a configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def file_format(options: EventLogOptions, config: ConnectorConfig) -> FileFormat:
-    """The format of a log's files."""
+    """Return the format of a log's files."""
     if options.format is Format.PARQUET:
         from headrace.sinks.event_log.formats.parquet import Parquet
 

@@ -1,4 +1,4 @@
-"""The contract of a format: records become pieces, and pieces become files."""
+"""The contract of a format, which converts records to pieces, and writes pieces to files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pyarrow as pa
 from headrace.sinks.event_log.options import Limits
 
 FASTEST = 1
-"""The level of deflate, in gzip too: higher ones take several times the CPU time, and zstd makes
+"""The level of deflate, also in gzip: higher levels take several times the CPU time, and zstd makes
 smaller files in less."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Records that a file takes whole. `content` is in the form of the format; a file grows by at
-    most `size` bytes. `first` is the sequence of the first record. A file has pieces of one
-    `schema` only."""
+    """Consecutive records, which are not divided between files. `content` is in the format's own
+    form; a file grows by at most `size` bytes. `first` is the sequence of the first record. A file
+    has pieces of one `schema` only."""
 
     content: Any
     rows: int
@@ -32,55 +32,56 @@ class Piece:
 
 
 class LogFile(Protocol):
-    """A file that is written. All methods raise OSError."""
+    """A file that is being written. All methods raise OSError."""
 
     @property
     def size(self) -> int:
-        """The most bytes that the file has once it is closed, about."""
+        """The approximate maximum size of the file, in bytes, once it is closed."""
         ...
 
     @property
     def held(self) -> int:
-        """Bytes of pieces that are in memory."""
+        """Bytes of pieces that are still in memory."""
         ...
 
     def append(self, piece: Piece) -> None:
-        """Add records."""
+        """Append records."""
         ...
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the pieces in memory."""
         ...
 
     def close(self) -> None:
-        """Write what is held, and the footer."""
+        """Write the pieces in memory, and the footer."""
         ...
 
     def abort(self) -> None:
-        """Close a file that nobody will read."""
+        """Close a file that will not be read."""
         ...
 
 
 class FileFormat(Protocol):
-    """One serves one process: it keeps what it has compiled and was answered."""
+    """A file format, one instance per process: it caches compiled schemas and answers of
+    registries."""
 
     extension: str
-    """Of the names of its files, with the dot."""
+    """The extension of file names, with the dot."""
 
     @abstractmethod
     def pieces(self, batch: pa.RecordBatch, commit_us: np.ndarray) -> Iterator[Piece]:
-        """Records of one topic. The memory of `batch` may be used for others when the pieces were
-        taken. `commit_us` are microseconds since 1970-01-01 UTC, or `rows.NULL`. Raises
+        """Convert records of one topic to pieces. The memory of `batch` may be reused once the
+        pieces are taken. `commit_us` are microseconds since 1970-01-01 UTC, or `rows.NULL`. Raises
         HeadraceError."""
 
     @abstractmethod
     def open(self, path: Path, schema: bytes) -> LogFile:
-        """A new file for pieces of this schema. Raises OSError."""
+        """Create a file for pieces of this schema. Raises OSError."""
 
     @abstractmethod
     def schema_of(self, path: Path) -> bytes:
-        """Files of equal schemas can be merged. Raises OSError, and ValueError for a file that is
-        not of the format."""
+        """The schema of a file; files of equal schemas can be merged. Raises OSError, and
+        ValueError for a file of another format."""
 
     @abstractmethod
     def merge(self, sources: Sequence[Path], target: Path) -> None:
@@ -88,8 +89,8 @@ class FileFormat(Protocol):
 
 
 def cut(ends: np.ndarray, limits: Limits) -> Iterator[tuple[int, int]]:
-    """Records cut into pieces: first and last (exclusive) of each. `ends` (int64) is where each
-    record ends, in bytes."""
+    """Divide records into pieces: yields first and last (exclusive) of each. `ends` (int64) are the
+    ends of the records, in bytes."""
     first, begin = 0, 0
     while first < len(ends):
         last = int(np.searchsorted(ends, begin + limits.piece_bytes, side="right"))
@@ -104,7 +105,7 @@ def sequence_of(batch: pa.RecordBatch, row: int) -> str:
 
 
 def compress(content: Any, codec: str) -> Any:
-    """The content of a buffer as one frame; frames can follow one another."""
+    """Compress the content of a buffer to one frame; frames can be concatenated."""
     if codec == "none":
         return content
     level = FASTEST if codec == "gzip" else None

@@ -1,4 +1,4 @@
-"""Files of JSON lines: the lines of the `file` sink."""
+"""Files of JSON lines, in the form of the `file` sink."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _CHUNK = 4 << 20
 
 
 class JsonLines(FileFormat):
-    """`texts` are those of key, value and header that are plain texts, not JSON."""
+    """Files of JSON lines. `texts` are those of key, value and header that are plain texts, not
+    JSON."""
 
     def __init__(self, compression: str, limits: Limits, texts: Collection[str] = ()) -> None:
         self.extension = f".jsonl{_SUFFIXES[compression]}"
@@ -38,7 +39,7 @@ class JsonLines(FileFormat):
 
     @cached_property
     def _lines(self) -> LineWriter:
-        # Loading the compiled pass is for tasks only; what merges files does without.
+        # Only tasks load the compiled pass; merging does not need it.
         from headrace.sinks.lines import LineWriter
 
         return LineWriter(with_ends=True, texts=self._texts)
@@ -58,7 +59,7 @@ class JsonLines(FileFormat):
         return ByteFile(path)
 
     def schema_of(self, path: Path) -> bytes:  # noqa: ARG002
-        """See FileFormat: lines have none."""
+        """See FileFormat: lines have no schema."""
         return b""
 
     def merge(self, sources: Sequence[Path], target: Path) -> None:

@@ -24,9 +24,9 @@ _COLUMNS = ("topic", "key", "value", "headers", "sequence")
 _TIME = pa.timestamp("us", "UTC")
 _ROW_GROUP = 16 << 20
 _OF_FOOTER = 1500
-"""Bytes that a row group adds to the footer, at most about."""
+"""The approximate maximum bytes that a row group adds to the footer."""
 _FRAME = 160
-"""Bytes of a record beside its key, value and headers, at most about."""
+"""The approximate maximum bytes of a record without its key, value and headers."""
 
 
 def event_batch(batch: pa.RecordBatch, commit_us: np.ndarray) -> pa.RecordBatch:
@@ -39,7 +39,7 @@ def event_batch(batch: pa.RecordBatch, commit_us: np.ndarray) -> pa.RecordBatch:
 
 
 class Parquet(FileFormat):
-    """Keys and values are strings, or bytes where the converter makes bytes."""
+    """Parquet files. Keys and values are strings, or bytes if the converter makes bytes."""
 
     extension = ".parquet"
 
@@ -51,7 +51,7 @@ class Parquet(FileFormat):
         events = event_batch(batch, commit_us)
         schema = events.schema.serialize().to_pybytes()
         for first, last in cut(np.cumsum(_sizes(batch)), self._limits):
-            # A copy of its own: the memory of the batch is used again.
+            # A copy, because the memory of the batch is reused.
             packed = events.slice(first, last - first).serialize()
             piece = pa.ipc.read_record_batch(packed, events.schema)
             yield Piece(piece, last - first, piece.nbytes, sequence_of(batch, first), schema)
@@ -68,7 +68,7 @@ class Parquet(FileFormat):
         return schema
 
     def merge(self, sources: Sequence[Path], target: Path) -> None:
-        """See FileFormat. Holds a row group at a time."""
+        """See FileFormat. Holds one row group in memory."""
         import pyarrow.parquet as pq
 
         schema = pq.read_schema(sources[0])
@@ -85,7 +85,7 @@ class Parquet(FileFormat):
 
 
 class _ParquetFile(LogFile):
-    """Row groups of at least so many bytes, the last one excepted."""
+    """A file of row groups of at least a minimum size, except for the last one."""
 
     def __init__(self, path: Path, schema: pa.Schema, compression: str, limits: Limits) -> None:
         import pyarrow.parquet as pq
@@ -140,7 +140,7 @@ class _ParquetFile(LogFile):
     def abort(self) -> None:
         """See LogFile."""
         self._held.clear()
-        self._writer.is_open = False  # it would write a footer when it is collected
+        self._writer.is_open = False  # otherwise its finalizer would write a footer
         self._sink.close()
 
 
@@ -149,7 +149,7 @@ def _read_schema(packed: bytes) -> pa.Schema:
 
 
 def _sizes(batch: pa.RecordBatch) -> np.ndarray:
-    """About how many bytes each record has."""
+    """The approximate bytes of each record."""
     sizes = np.full(batch.num_rows, _FRAME, np.int64)
     for name in ("key", "value"):
         lengths = pc.fill_null(pc.binary_length(batch.column(name)), 0)

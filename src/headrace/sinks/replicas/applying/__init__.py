@@ -1,2 +1,2 @@
-"""Batches of changes, applied to the files of a table: the fold by key, the scan of keys,
-merges."""
+"""Application of batches of changes to the files of a table: the fold by key, the scan for keys,
+the merge."""

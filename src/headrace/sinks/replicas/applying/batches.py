@@ -1,8 +1,8 @@
-"""A batch of changes made to the files of a table: what a commit then does at once.
+"""Applies a batch of changes to the files of a table; the result is committed at once.
 
 A small batch is scanned, folded and written in this process. The steps of a large one run
-elsewhere: `plan_keys` and `write_rows_of` for some of the keys, `scan_files` for groups of data
-files, of which each has one owner. What these exchange goes by files.
+elsewhere: `plan_keys` and `write_rows_of` for groups of keys, `scan_files` for groups of data
+files, where each file is in one group. The steps exchange their data in files.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 _MOST_SHARES = 1024
-"""Of a bucket."""
+"""The maximum number of shares into which a bucket is divided."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Up to these a batch is applied in this process: changes and their bytes, and the rows of the
-    data files that may have their keys. A range of usual rows is within them: tasks would start
-    workers of their own for it, and fold twice."""
+    """The limits up to which a batch is applied in this process: changes and their bytes, and the
+    rows of the data files that may have their keys. A usual range stays below them: for it, tasks
+    would start their own workers, and fold twice."""
 
     changes: int = 400_000
     change_bytes: int = 128 << 20
@@ -46,8 +46,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
-    and rows that were left out (see `Batch.is_copied`)."""
+    """The result of a batch: rows written, keys that it deleted, bytes and number of the data
+    files, and rows that were left out (see `Batch.is_copied`)."""
 
     upserted: int
     deleted: int
@@ -58,9 +58,9 @@ class Applied:
 
 @dataclass(frozen=True)
 class Batch:
-    """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
-    are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `table` is for messages. Picklable."""
+    """The changes of one table in a micro-batch. `name` is part of the names of its files;
+    `defaults` are values of columns that older parts and files lack; `renamed` maps former to new
+    names of columns, by the path of the part. `table` is for messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
@@ -72,18 +72,18 @@ class Batch:
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_copied: bool = False
     """Whether the table is being copied while its changes are applied: rows with a value that
-    neither changes nor the table have are left out, because they will come, and the table may have
-    several rows of a key, which somebody else wrote."""
+    neither changes nor the table have are left out, because the copy brings them, and the table may
+    have several rows of a key, written by others."""
     foreign: frozenset[str] = frozenset()
-    """Columns that the source does not have: rows keep what they have there, or have null."""
+    """Columns that the source does not have: rows keep their values there, or have null."""
 
     @property
     def truncated(self) -> str:
-        """The place of the last TRUNCATE; empty: there was none."""
+        """The place of the last TRUNCATE; empty: no TRUNCATE."""
         return max((part.truncated for part in self.parts), default="")
 
     def folding(self, some_keys: SomeKeys | None = None) -> Folding:
-        """The fold of the changes of some keys, or of all."""
+        """Return the fold of the changes of some keys, or of all."""
         key = self.schema.key
         tables = [
             read_part(self.folder, part, key, some_keys, self.renamed.get(part.path))
@@ -124,8 +124,8 @@ def apply_batch(
 
 @dataclass(frozen=True)
 class Planned:
-    """What the fold of some keys needs of the table: files of keys, and of those of which
-    columns are needed (empty: none are)."""
+    """The input that the fold of some keys needs from the table: a file of the keys, and a file of
+    the keys whose values in `columns` are needed (None: no values are needed)."""
 
     keys: Path
     needed: Path | None
@@ -134,8 +134,9 @@ class Planned:
 
 @dataclass(frozen=True)
 class Scanned:
-    """What became of a group of data files, which keys have a row (as `Scan.found`), and a file of
-    values (None: none were needed)."""
+    """The result of the scan of a group of data files: their new deletion vectors, files without
+    remaining rows, the keys that have a row (as `Scan.found`), and a file of values (None: none
+    were needed)."""
 
     vectors: Sequence[tuple[DataFile, str, int]]
     removed: Sequence[DataFile]
@@ -145,7 +146,8 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Written:
-    """Data files of some keys, and how many of their keys are left, deleted and left out."""
+    """Data files of some keys, and how many of these keys have a row, are deleted and are left
+    out."""
 
     files: Sequence[DataFile]
     upserted: int
@@ -155,7 +157,7 @@ class Written:
 
 @dataclass(frozen=True)
 class KeysStep:
-    """What the steps of some keys are called with."""
+    """The argument of the steps that process some of the keys."""
 
     batch: Batch
     some_keys: SomeKeys | None
@@ -166,7 +168,7 @@ class KeysStep:
 
 @dataclass(frozen=True)
 class FileStep:
-    """What the step of data files is called with."""
+    """The argument of the step that scans data files."""
 
     batch: Batch
     files: Sequence[DataFile]
@@ -176,12 +178,13 @@ class FileStep:
 
 
 def plan_keys(step: KeysStep) -> Planned:
-    """Which of these keys the changes touch, and of which stored values are needed."""
+    """Return the keys that the changes touch, and those whose stored values are needed."""
     return _planned(step.batch.folding(step.some_keys), step.work)
 
 
 def scan_files(step: FileStep) -> Scanned:
-    """Find the rows of the keys in some data files, and write the vectors of these."""
+    """Find the rows of the keys in some data files, and write the deletion vectors of these
+    files."""
     batch, storage = step.batch, step.storage
     keys = pa.concat_tables([_read(each.keys) for each in step.planned])
     needing = [each for each in step.planned if each.needed is not None]
@@ -205,7 +208,7 @@ def scan_files(step: FileStep) -> Scanned:
 
 
 def write_rows_of(step: KeysStep) -> Written:
-    """Write the rows that are left of the changes of some keys."""
+    """Write the rows that remain after the changes of some keys."""
     kept = pa.concat_tables(map(_read, step.kept)) if step.kept else None
     return _written(step.batch.folding(step.some_keys), kept, step.storage, step.batch.name)
 
@@ -315,8 +318,8 @@ def _change(
 
 
 def _groups_of_keys(batch: Batch, tasks: int) -> list[SomeKeys | None]:
-    """Keys that are folded together. All, where a change needs the row of another key, or where
-    parts do not have the same buckets."""
+    """Return groups of keys that are folded together: a single group of all keys (None) if a change
+    needs the row of another key, or if parts differ in their buckets."""
     if (
         tasks < 2
         or any(part.has_old_keys for part in batch.parts)
@@ -334,7 +337,7 @@ def _groups_of_keys(batch: Batch, tasks: int) -> list[SomeKeys | None]:
 
 
 def _groups_of_files(files: Sequence[DataFile], rows: int) -> list[list[DataFile]]:
-    """Files of about so many rows together."""
+    """Group files, with about `rows` rows in each group."""
     groups: list[list[DataFile]] = []
     count = rows
     for file in files:
@@ -349,7 +352,8 @@ def _groups_of_files(files: Sequence[DataFile], rows: int) -> list[list[DataFile
 def _new_vectors(
     storage: Storage, files: Sequence[DataFile], positions: Mapping[str, BitMap], name: str
 ) -> tuple[list[tuple[DataFile, str, int]], list[DataFile]]:
-    """Vectors of files in which rows were found, and files of which no row is left."""
+    """Write the deletion vectors of files in which rows were found; returns these, and the files
+    without remaining rows."""
     vectors, removed = [], []
     for file in files:
         if file.path in positions:

@@ -1,5 +1,6 @@
-"""Rows that soft deletes keep in a table, by the column DELETED: the column is added when deletes
-become soft, and goes with the rows that it marks when they become hard."""
+"""Rows that soft deletes keep in a table, marked by the column DELETED. The column is added when
+deletes become soft; it is dropped, and the rows that it marks are removed, when deletes become
+hard."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _ADDED, _DROPPED = ColumnChange(added=(_COLUMN,)), ColumnChange(dropped=(DELETED
 
 
 def with_deleted_column(name: TableName, schema: TableSchema) -> TableSchema:
-    """The columns of a replica with soft deletes, by those of its source. Raises
+    """Return the schema of a replica with soft deletes, from the schema of its source. Raises
     HeadraceError("replicas.column_reserved")."""
     if schema.column(DELETED) is None:
         return replace(schema, columns=(*schema.columns, _COLUMN))
@@ -67,11 +68,13 @@ def change_deletes(
     *,
     is_soft: bool,
 ) -> None:
-    """Make the deletes of a table soft: every row has the column with one commit, and it is false;
-    or make them hard: the rows that it marks go with one commit, the column with the next. After a
-    kill between these the table is still one whose deletes change.
+    """Switch a table between soft and hard deletes.
 
-    `names` are the beginnings of the names of data files and of vectors; nobody else may sweep the
+    To soft: one commit adds the column, false in every row. To hard: one commit removes the rows
+    that it marks, the next one drops the column; `deletes_change` is still true after a kill
+    between them.
+
+    `names` are the prefixes of the names of data files and of vectors; nothing else may sweep the
     latter. `own` are the properties of the query's own commits. Raises HeadraceError, OSError.
     """
     change = _ADDED if is_soft else _DROPPED
@@ -90,8 +93,8 @@ def change_deletes(
 
 
 def _removal(transaction: Transaction, name: str, runner: Runner) -> TableChange:
-    """The removal of the rows that the column marks. `name` is in the names of vectors, which are
-    deleted after an error."""
+    """Return the change that removes the rows that the column marks. `name` is part of the names of
+    the vectors, which are deleted after an error."""
     files = transaction.files
     steps = [
         MarkedStep(transaction.storage, files[first : first + _FILES_OF_A_STEP], name)
@@ -110,7 +113,7 @@ def _removal(transaction: Transaction, name: str, runner: Runner) -> TableChange
 
 @dataclass(frozen=True)
 class MarkedStep:
-    """What the step is called with: files that may have marked rows."""
+    """The argument of the step: files that may have marked rows."""
 
     storage: Storage
     files: Sequence[DataFile]
@@ -120,7 +123,8 @@ class MarkedStep:
 def remove_marked(
     step: MarkedStep,
 ) -> list[tuple[DataFile, tuple[DataFile, str, int] | None]]:
-    """The files with live rows that are marked, and their new vectors; None: no row is left."""
+    """Return the files with live rows that are marked, and their new vectors; None: no row
+    remains."""
     made = []
     for file in step.files:
         marked, first = bitmap(), 0

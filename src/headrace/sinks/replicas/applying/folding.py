@@ -1,4 +1,4 @@
-"""Changes of a table folded to one row for each key that is left."""
+"""Changes of a table folded to one row for each key that is not deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def fold(
     defaults: Mapping[str, object] | None = None,
     table: str = "",
 ) -> pa.Table:
-    """The rows that are left of changes, with the columns of `schema`; see `Folding.rows`."""
+    """Return the rows that remain after changes, with the columns of `schema`; see
+    `Folding.rows`."""
     folding = Folding(
         changes, schema, truncated, soft_deletes=soft_deletes, defaults=defaults, table=table
     )
@@ -41,27 +42,28 @@ def fold(
 
 
 def touched_keys(changes: Sequence[pa.Table], schema: TableSchema) -> pa.Table:
-    """The distinct keys of changes, former keys among them."""
+    """Return the distinct keys of changes, former keys included."""
     return Folding(changes, schema).keys
 
 
 def needed_values(
     changes: Sequence[pa.Table], schema: TableSchema
 ) -> tuple[pa.Table, tuple[str, ...]] | None:
-    """The keys whose stored values `fold` needs, and the columns; None: none are needed."""
+    """Return the keys whose stored values `fold` needs, and the columns; None: no values are
+    needed."""
     return Folding(changes, schema).needed()
 
 
 class Folding:
-    """Changes of one table in tables of any order, as `changes` describes them, and what becomes of
-    them.
+    """The fold of the changes of one table, given as tables in any order with the columns that the
+    module `changes.part` describes.
 
     Changes at or before `truncated` are left out. Columns that changes lack, because they are
-    older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
-    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown`
-    rows with a value that is found nowhere are left out: for tables whose rows are being copied,
-    so that they come later. No change carries the columns in `foreign`: a row keeps what it has
-    there, and null is what a new one has. `table` is for messages.
+    older, have the value of `defaults`, or null; columns that `schema` lacks are left out. With
+    `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown` rows with a
+    value that is found nowhere are left out: for tables that are being copied, where the copy
+    brings these rows. No change carries the columns in `foreign`: a row keeps its value there, and
+    a new row has null. `table` is for messages.
 
     Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
     """
@@ -83,7 +85,7 @@ class Folding:
         self._soft = soft_deletes
         self._drops_unknown = drops_unknown
         self.left_out = 0
-        """How many rows `rows` left out."""
+        """The number of rows that `rows` left out."""
         self._defaults = defaults or {}
         self._foreign = foreign
         self._table = table
@@ -92,7 +94,7 @@ class Folding:
         own = pa.table({name: self._column(name) for name in schema.key})
         former_rows, former = self._former_keys()
         self.key_set = KeySet(pa.concat_tables([own, former]))
-        """The keys of the changes, former keys among them."""
+        """The keys of the changes, former keys included."""
         self._keys = self.key_set.numbers[: self._count]
         self._former = np.full(self._count, ABSENT, np.int64)
         self._former[former_rows] = self.key_set.numbers[self._count :]
@@ -103,9 +105,9 @@ class Folding:
         last = last[last != ABSENT]
         is_delete = self._operations[last] == Operation.DELETE
         self.deleted = int(is_delete.sum())
-        """How many keys the changes delete."""
+        """The number of keys that the changes delete."""
         self.upserted = len(last) - self.deleted
-        """How many keys are left."""
+        """The number of keys that have a row after the changes."""
         last = last if soft_deletes else last[~is_delete]
         by_key = [(name, "ascending") for name in schema.key]
         of_last = pa.table({name: gathered(own[name], last) for name in schema.key})
@@ -116,11 +118,12 @@ class Folding:
 
     @property
     def keys(self) -> pa.Table:
-        """The distinct keys of the changes, former keys among them."""
+        """The distinct keys of the changes, former keys included."""
         return self.key_set.keys
 
     def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
-        """The keys whose stored values are needed for the rows, and the columns; None: none."""
+        """Return the keys whose stored values are needed for the rows, and the columns; None:
+        none."""
         numbers = {name: each.numbers() for name, each in self._sources.items()}
         numbers = {name: each for name, each in numbers.items() if len(each)}
         if not numbers:
@@ -129,12 +132,13 @@ class Folding:
         return self.keys.take(places), tuple(numbers)
 
     def rows(self, kept: pa.Table | None) -> pa.Table:
-        """One row for each key that is left, in the order of the keys. `kept` has the stored values
-        that are needed: the columns of the key, and others. A value that a change does not carry is
-        the last one of the row in the changes, also under its former key, or the stored one.
+        """Return one row for each remaining key, in the order of the keys. `kept` has the stored
+        values that are needed: the columns of the key, and others. A value that a change does not
+        carry is the last one of the row in the changes, also under its former key, or the stored
+        one.
 
-        Raises HeadraceError("replicas.value_unknown") where it is found nowhere; with
-        `drops_unknown` the row is left out instead.
+        Raises HeadraceError("replicas.value_unknown") if it is found nowhere; with `drops_unknown`
+        the row is left out instead.
         """
         stored = self._stored_rows(kept)
         found = {name: self._places(name, kept, stored) for name in self._sources}
@@ -159,7 +163,8 @@ class Folding:
         return pa.table(columns, schema=pa.schema(fields))
 
     def _known(self, found: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_] | None:
-        """Which rows have all their values; None: all rows. A deleted row may lack some."""
+        """Return a mask of the rows that have all their values; None: all rows. Deleted rows may
+        lack some."""
         known = self._operations[self._rows] == Operation.DELETE
         must = ~known
         for name, places in found.items():
@@ -179,7 +184,7 @@ class Folding:
         return None if known.all() else known
 
     def _column(self, name: str) -> pa.ChunkedArray:
-        """A column of all changes, in the type of the table."""
+        """Return a column of all changes, in the type of the table."""
         column = self._schema.column(name)
         assert column is not None
         chunks: list[pa.Array] = []
@@ -196,7 +201,7 @@ class Folding:
         return np.concatenate(arrays).astype(kind, copy=False) if arrays else np.zeros(0, kind)
 
     def _former_keys(self) -> tuple[NDArray[np.int64], pa.Table]:
-        """The rows with a former key, and these keys."""
+        """Return the rows with a former key, and these keys."""
         rows, keys, first = [np.zeros(0, np.int64)], [], 0
         kinds = {name: self._type(name) for name in self._schema.key}
         for each in self._tables:
@@ -219,7 +224,8 @@ class Folding:
         return column.type
 
     def _untold_columns(self) -> dict[str, NDArray[np.bool_]]:
-        """For columns with values that a change does not carry: which changes do not."""
+        """Return masks of the changes that do not carry a value, for each column with such
+        changes."""
         made: dict[str, NDArray[np.bool_]] = {}
         names = {name for each in self._tables for name in each.column_names}
         for name in self._schema.names:
@@ -241,7 +247,8 @@ class Folding:
         return made
 
     def _find_sources(self) -> dict[str, Sources]:
-        """By column, for those whose values are not all in the last changes."""
+        """Return the sources of values, for each column whose last changes do not have all
+        values."""
         soft = self._soft and self.deleted > 0
         if not self._untold and not soft:
             return {}
@@ -261,7 +268,7 @@ class Folding:
         return made
 
     def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:
-        """The row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
+        """Return the row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
         made = np.full(len(self.key_set) + 1, ABSENT, np.int64)
         if kept is not None and kept.num_rows:
             numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
@@ -272,8 +279,8 @@ class Folding:
     def _places(
         self, name: str, kept: pa.Table | None, stored: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Where the value of a column is for each row: a row of the changes or, after these, of
-        `kept`; ABSENT: nowhere."""
+        """Return where each row's value of a column is: a row of the changes or, numbered after
+        these, of `kept`; ABSENT: nowhere."""
         sources = self._sources[name]
         if kept is None or name not in kept.column_names:
             return sources.rows
@@ -293,14 +300,15 @@ class Folding:
 
 
 def _after(changes: pa.Table, truncated: str) -> pa.Table:
-    """The changes after a TRUNCATE."""
+    """Return the changes after a TRUNCATE."""
     if not truncated or not changes.num_rows:
         return changes
     return changes.filter(pc.greater(changes[SEQUENCE], pa.scalar(truncated)))
 
 
 def _order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
-    """The rows in the order of the log; None: they are. Equal places keep their order."""
+    """Return the rows in the order of the log; None: they are in it. Equal places keep their
+    order."""
     chunks = [
         chunk.cast(pa.large_string()) for each in sequences for chunk in each.chunks if len(chunk)
     ]
@@ -322,7 +330,8 @@ def _order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
 
 
 def _words(chunks: Sequence[pa.Array]) -> NDArray[np.uint64] | None:
-    """Texts as words that compare as they do, one row each; None: they are not of one length."""
+    """Return texts as words that compare as the texts do, one row each; None: their lengths
+    differ."""
     matrices = []
     length = None
     for chunk in chunks:

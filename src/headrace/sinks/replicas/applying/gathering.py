@@ -1,4 +1,4 @@
-"""Rows of columns that are larger than the 32-bit offsets of one Arrow array."""
+"""Selects rows of columns that are too large for the 32-bit offsets of one Arrow array."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ARRAY_BYTES = 1 << 30
-"""Columns up to this size are gathered at once. An array of texts holds at most 2 GB."""
+"""The size in bytes up to which a column is gathered at once. An array of texts holds at most 2
+GB."""
 
 
 def gathered(
     column: pa.ChunkedArray, rows: NDArray[np.int64], present: NDArray[np.bool_] | None = None
 ) -> pa.ChunkedArray:
-    """The values of a column in these rows, in their order; null where `present` is false.
+    """Return the values of a column in these rows, in their order; null where `present` is false.
 
-    Arrow's own `take` joins all chunks first, and fails where they hold more than 2 GB.
+    Arrow's own `take` joins all chunks first, and fails if they hold more than 2 GB.
     """
     if column.nbytes <= ARRAY_BYTES:
         return column.take(pa.array(rows, mask=None if present is None else ~present))
@@ -34,7 +35,7 @@ def gathered(
         try:
             pieces.append(_gathered_once(column, starts, rows[piece], present[piece]))
         except pa.ArrowInvalid:
-            # Some values are far larger than others.
+            # Halve the piece: some values are far larger than others.
             length = min(piece.stop, len(rows)) - piece.start
             if length < 2:
                 raise
@@ -49,8 +50,8 @@ def _gathered_once(
     rows: NDArray[np.int64],
     present: NDArray[np.bool_],
 ) -> pa.Array:
-    """The values as one array: of each chunk those that are in it, then brought in order. Raises
-    pa.ArrowInvalid where they do not fit."""
+    """Return the values as one array: take them from each chunk, then restore their order. Raises
+    pa.ArrowInvalid if they do not fit."""
     chunks = np.where(present, np.searchsorted(starts, rows, side="right") - 1, 0)
     order = np.argsort(chunks, kind="stable")
     parts: list[pa.Array] = []

@@ -1,6 +1,5 @@
-"""Where the values are that changes do not carry: in an earlier change, also of a former key of the
-row, or in the stored row. Arrays of numbers only: no columns, no values.
-"""
+"""Locates the values that changes do not carry: in an earlier change, also of a former key of the
+row, or in the stored row. Works on arrays of numbers only, without columns and values."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the value of one column is, for each key that was asked for: in a row of the changes,
-    else in the stored row of a key: `own` where that row is there, else `stored`. ABSENT: not
-    there. `rows` are rows of the changes, `own` and `stored` numbers of keys.
+    """The locations of one column's values, for each requested key: a row of the changes (`rows`),
+    else the stored row of the key `own` if it exists, else that of the key `stored`. `own` and
+    `stored` are numbers of keys. ABSENT: no such location.
 
     A row that was moved to a key is not stored under it, unless the changes were applied already,
     and then that row has the value.
@@ -31,15 +30,16 @@ class Sources:
     stored: NDArray[np.int64]
 
     def numbers(self) -> NDArray[np.int64]:
-        """The keys whose stored rows are needed."""
+        """Return the keys whose stored rows are needed."""
         needed = self.rows == ABSENT
         numbers = np.concatenate([self.own[needed], self.stored[needed]])
         return np.unique(numbers[numbers != ABSENT])
 
 
 class Histories:
-    """The changes of each key one after the other. All arguments are by row of the changes: the
-    number of its key, its place in the log, its operation, and the number of its former key."""
+    """The changes of each key in the order of the log. The arguments have an element for each row
+    of the changes: the number of its key, its place in the log, its operation, and the number of
+    its former key."""
 
     def __init__(
         self,
@@ -63,9 +63,8 @@ class Histories:
         self._of_rows[self._rows] = self._places
 
     def sources(self, untold: NDArray[np.bool_], rows: NDArray[np.int64]) -> Sources:
-        """Where the values of a column are that the rows have after these changes. `untold` says
-        for each change whether it does not carry the value. For a delete it is the value before
-        it."""
+        """Locate the values of a column that the rows have after these changes. `untold` is true
+        for each change that does not carry the value. For a delete, locate the value before it."""
         untold = untold[self._rows]
         ends = ~untold | self._is_delete | (self._former != ABSENT)
         end = self._last(ends)
@@ -101,12 +100,12 @@ class Histories:
         return made
 
     def _last(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """For each place the last one up to it, of the same key, that is wanted; ABSENT: none."""
+        """Return, for each place, the last wanted one up to it of the same key; ABSENT: none."""
         last = np.maximum.accumulate(np.where(wanted, self._places, ABSENT))
         return np.where(last < self._first, ABSENT, last)
 
     def _before_move(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The last change of the former key before a row was moved from there, and before the
+        """Return the last change of the former key before a row was moved from it, and before the
         delete that is a part of the move; ABSENT: it has no such change."""
         former = self._former[places]
         wanted = former * len(self._places) + self._ranks[places]

@@ -1,4 +1,4 @@
-"""Where the live rows of keys are in data files, and values of these rows."""
+"""Finds the live rows of keys in data files, and reads values of these rows."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import DataFile, Storage
 
 LEAST_ROWS, MOST_ROWS, ROWS_PER_KEY = 1 << 20, 1 << 24, 8
-"""How many rows are looked up at a time: few take less memory, but each time a hash table of the
-keys is made."""
+"""How many rows are looked up at a time: fewer rows take less memory, but each lookup builds a hash
+table of the keys."""
 _BYTES_PER_ROW = 64
-"""Longer keys are looked up in fewer rows at a time."""
+"""Bytes of keys per row in the limit of a lookup: longer keys are looked up in fewer rows at a
+time."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scan found: positions of live rows of the keys by file, files without such rows left
-    out; values of the rows that were needed (None: no row was); and the numbers (of the KeySet) of
-    the keys that have a row."""
+    """The result of a scan: the positions of live rows of the keys, by file, without files that
+    have none; the values of the rows that were needed (None: no row was); and the numbers (in the
+    KeySet) of the keys that have a row."""
 
     positions: Mapping[str, BitMap]
     kept: pa.Table | None
@@ -45,11 +46,11 @@ class _Piece:
     file: DataFile
     groups: Sequence[int]
     group_rows: Sequence[int]
-    """Of all groups of the file."""
+    """The number of rows in every row group of the file."""
     keys: pa.Table
 
     def positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of `keys` as positions in the file."""
+        """Convert rows of `keys` to positions in the file."""
         starts = np.concatenate([[0], np.cumsum(self.group_rows)])
         read = np.array([self.group_rows[group] for group in self.groups], np.int64)
         shift = starts[list(self.groups)] - (np.cumsum(read) - read)
@@ -66,8 +67,8 @@ def scan(
     table: str = "",
     is_unique: bool = True,
 ) -> Scan:
-    """Find the live rows of distinct keys (the columns of the table's key), and of some of them
-    the values of columns. Row groups whose statistics leave no key are not read.
+    """Find the live rows of distinct keys (the columns of the table's key), and for some of them
+    the values of columns. Row groups whose statistics exclude every key are not read.
 
     Raises HeadraceError("replicas.key_not_unique") for a key with more than one live row, unless
     `is_unique` is false: then all of its rows are found. Raises ("replicas.key_not_in_file") for a
@@ -78,7 +79,7 @@ def scan(
 
 
 def may_have_keys(storage: Storage, file: DataFile, keys: KeySet) -> bool:
-    """Whether a file may have a row of a key, by what is known of it without opening it."""
+    """Whether a file may have a row of a key, judged by its metadata without opening it."""
     return all(
         keys.may_have(place, file.bounds.get(storage.field_id(name)))
         for place, name in enumerate(storage.schema.key)
@@ -86,7 +87,7 @@ def may_have_keys(storage: Storage, file: DataFile, keys: KeySet) -> bool:
 
 
 def not_unique(table: str, key: Sequence[str], path: str) -> HeadraceError:
-    """The error for a key with more than one live row, one of them in the file of that path."""
+    """Return the error for a key with more than one live row, one of them in the file `path`."""
     return HeadraceError(
         "replicas.key_not_unique",
         f"{table or 'A table'} has more than one row of a key ({', '.join(key)}); one of them is in"
@@ -138,11 +139,11 @@ class _Scanning:
         return Scan(self._positions, kept, bitmap(np.flatnonzero(self._seen).astype(np.uint32)))
 
     def _is_enough(self, rows: int, size: int) -> bool:
-        """Whether so many rows and bytes are looked up now."""
+        """Whether so many rows and bytes fill a lookup."""
         return rows >= self._most or size >= self._most * _BYTES_PER_ROW
 
     def _pieces(self, file: DataFile) -> Iterator[_Piece]:
-        """The key columns of a file, in pieces that are looked up at once at most."""
+        """Yield the key columns of a file, in pieces of at most one lookup."""
         if not may_have_keys(self._storage, file, self._keys):
             return
         with DataFileReader(self._storage, file) as reader:
@@ -182,7 +183,7 @@ class _Scanning:
             first += piece.keys.num_rows
 
     def _take(self, piece: _Piece, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Take what was found in a piece, but for rows that are deleted already."""
+        """Record the rows found in a piece, except those that are deleted already."""
         positions = piece.positions(rows)
         if piece.file.vector is not None:
             dead = self._storage.read_vector(piece.file)
@@ -204,7 +205,7 @@ class _Scanning:
             self._kept.append(pa.table({**_columns(keys), **values}))
 
     def _values(self, piece: _Piece, positions: NDArray[np.int64]) -> dict[str, pa.ChunkedArray]:
-        """Columns of rows, of which only the row groups are read."""
+        """Read columns of rows; only the row groups of these rows are read."""
         starts = np.concatenate([[0], np.cumsum(piece.group_rows)])
         taken = []
         with DataFileReader(self._storage, piece.file) as reader:
@@ -229,7 +230,7 @@ def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _members(members: BitMap, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each of ascending positions is in a bitmap."""
+    """Return whether each of the ascending positions is in a bitmap."""
     common = members & bitmap(positions.astype(np.uint32))
     found = np.zeros(len(positions), np.bool_)
     found[np.searchsorted(positions, np.array(common.to_array(), np.int64))] = True

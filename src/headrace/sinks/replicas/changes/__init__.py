@@ -1,1 +1,1 @@
-"""Typed changes of tables, made of Records, and the parts that tasks write of them."""
+"""Typed changes of tables, made from Records, and the parts that tasks write from them."""

@@ -1,5 +1,5 @@
-"""Changes of tables as Arrow tables, from Records: what the module `part` says of the rows of a
-part. No file is written here."""
+"""Makes changes of tables as Arrow tables from Records, with the rows of a part that the module
+`part` describes. Writes no files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), N
 
 
 class ChangeTables:
-    """Makes changes of Records. It keeps what it found of shapes as long as these live."""
+    """Makes changes from Records. Caches the tables of shapes for the lifetime of these."""
 
     def __init__(
         self,
@@ -69,10 +69,13 @@ class ChangeTables:
         documents: DeclaredDocuments | None = None,
         prefix: str = "",
     ) -> None:
-        """`looks_up_documents`: an update without its document is of a document that was gone when
-        it was looked up, so that its delete follows; it is left out. Otherwise columns of fields
-        take what it changed, and it is an error for the text of the document. `documents` are those
-        with such columns, `prefix` is topic.prefix."""
+        """Set the options.
+
+        With `looks_up_documents` an update without its document means that the document was deleted
+        when it was looked up; it is left out, because its delete follows. Otherwise columns of
+        fields take the values that it changed, and it is an error if a column is the text of the
+        document. `documents` are those with declared columns, `prefix` is topic.prefix.
+        """
         self._looks_up_documents = looks_up_documents
         self._documents, self._prefix = documents or DeclaredDocuments(), prefix
         self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
@@ -80,13 +83,13 @@ class ChangeTables:
     def of_piece(
         self, pieces: Sequence[Records], sequences: Sequences
     ) -> tuple[list[Changes], list[Failure]]:
-        """The changes in a piece of a slice, a table and schema each, and what became none. What
-        is no change of a table is left out.
+        """Return the changes in a piece of a slice, one for each table and schema, and the
+        failures. Records that are no changes of a table are left out.
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
         without their document ("replicas.no_document"), and what `table_shape` raises. Raises
-        HeadraceError for events without an envelope ("replicas.no_envelope"), and for errors that
-        may pass.
+        HeadraceError for events without an envelope ("replicas.no_envelope"), and for transient
+        errors.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
@@ -106,7 +109,7 @@ class ChangeTables:
     def _of_records(
         self, records: Records, sequences: Sequences
     ) -> tuple[Changes, np.ndarray] | None:
-        """The changes of Records and their places; None: it has no changes."""
+        """Return the changes of Records and their places; None: it has no changes."""
         envelope = envelope_of(records.shape)
         operations = _OPERATIONS[records.table.rows["operation"][records.rows]]
         if envelope is None or not isinstance(fields(envelope).get("op"), RowField):
@@ -137,8 +140,9 @@ class ChangeTables:
         return table
 
     def _is_change(self, records: Records, operations: np.ndarray, table: TableShape) -> np.ndarray:
-        """Which events of documents change the table (bool): deletes, those with their document,
-        and updates of fields that are columns. Raises HeadraceError("replicas.no_document")."""
+        """Return which events of documents change the table (bool): deletes, events with their
+        document, and updates of fields that are columns. Raises
+        HeadraceError("replicas.no_document")."""
         has_document = ~nulls(records, table.nodes[DOCUMENT])
         is_change: np.ndarray = has_document | (operations == Operation.DELETE)
         lacking = ~is_change
@@ -160,7 +164,8 @@ class ChangeTables:
 
 
 def _partial_rows(updates: Records, table: TableShape) -> DocumentRows | None:
-    """Updates without their documents as rows, whose columns are fields; None: they are others."""
+    """Return updates without their documents as rows with the columns of fields; None: a column is
+    the text, no columns are declared, or not all events are such updates."""
     if table.documents is None or table.has_text:
         return None
     rows = DocumentRows.of(updates, table.documents)
@@ -168,7 +173,7 @@ def _partial_rows(updates: Records, table: TableShape) -> DocumentRows | None:
 
 
 def _require_no_rows(records: Records) -> None:
-    """Refuse records that are neither events of Debezium's other kinds nor tombstones."""
+    """Refuse records that are neither tombstones nor events of Debezium's other kinds."""
     shape = records.shape
     name = "" if shape.value is None else shape.value.schema.name or ""
     if shape.value is None or is_of_no_table(shape) or name.endswith(_SCHEMA_CHANGE):
@@ -204,14 +209,14 @@ def _source_ms(records: Records, envelope: Struct) -> int:
 
 
 class _Rows:
-    """The rows of the changes of one shape."""
+    """Builds the rows of the changes of one shape."""
 
     def __init__(self, records: Records, operations: np.ndarray, table: TableShape) -> None:
         self._records, self._operations, self._table = records, operations, table
         self._topic = records.shape.topic
 
     def table(self, sequences: pa.Array) -> pa.Table:
-        """The columns of a part."""
+        """Return the changes with the columns of a part."""
         nodes = self._table.nodes
         carried = CarriedValues(self._records, list(nodes.values()))
         told: dict[str, pa.Array] = {}
@@ -244,8 +249,8 @@ class _Rows:
         return pa.table(made | told | untold)
 
     def _declared(self) -> dict[str, tuple[pa.Array, np.ndarray]]:
-        """The values of the columns that are declared for documents, and which updates do not
-        carry them (bool)."""
+        """Return the values of the columns that are declared for documents, each with the updates
+        that do not carry it (bool)."""
         documents = self._table.documents
         if documents is None:
             return {}
@@ -257,7 +262,7 @@ class _Rows:
         return made
 
     def _taken(self, column: Column, carried: CarriedValues, node: Node) -> pa.Array:
-        """The values of a column in its type."""
+        """Return the values of a column in its type."""
         try:
             array = carried.array(node)
         except HeadraceError as error:
@@ -281,7 +286,7 @@ class _Rows:
             ) from None
 
     def _require(self, column: Column, absent: np.ndarray) -> None:
-        """Refuse a key, and a row that was not there before, that lacks a value."""
+        """Refuse a missing value of a key or of an inserted row; a key change may lack values."""
         if column.name in self._table.key:
             raise key_not_carried(self._topic, [column.name])
         inserted = absent & (self._operations == Operation.INSERT)
@@ -294,7 +299,7 @@ class _Rows:
             )
 
     def _old_keys(self, lacking: np.ndarray) -> pa.Array | None:
-        """The keys before a key change of rows that lack values; None: there is no such row."""
+        """Return the keys before a key change of rows that lack values; None: no such row."""
         lacking = lacking & carries(self._records, _CREATES) if lacking.any() else lacking
         if not lacking.any():
             return None
@@ -319,7 +324,7 @@ class _Rows:
 
 
 def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
-    """Changes of one table from several Records, in the order of their places."""
+    """Merge changes of one table from several Records, in the order of their places."""
     changes = [each for each, _ in parts]
     first = changes[0]
     places = np.concatenate([places for _, places in parts])

@@ -1,5 +1,4 @@
-"""Rows of changes in memory: what becomes of Records, and what parts are written of. Importing this
-loads nothing compiled."""
+"""Rows of changes in memory, between Records and parts. Importing this loads no compiled code."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ class Changes:
     """The changes of one table, one schema of its rows, in a piece of a slice.
 
     `rows` has the columns of a part, in the order of the log; it may be empty. `truncated` is the
-    sequence of the last TRUNCATE (empty: there was none), `source_ms` as in `Part`.
+    sequence of the last TRUNCATE (empty: no TRUNCATE), `source_ms` as in `Part`.
     """
 
     topic: str
@@ -31,7 +30,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Failure:
-    """Records of a table of which no changes could be made."""
+    """Records of a table from which no changes could be made."""
 
     topic: str
     records: int
@@ -39,8 +38,8 @@ class Failure:
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables of one table's changes as one: what one of them lacks of UNTOLD is false, of OLD_KEY
-    null."""
+    """Concatenate tables of one table's changes: columns UNTOLD that one of them lacks are false
+    there, OLD_KEY is null."""
     filled = [table for table in tables if len(table)] or list(tables[:1])
     if len(filled) == 1:
         return filled[0]

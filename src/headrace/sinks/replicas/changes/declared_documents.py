@@ -1,8 +1,8 @@
 """Columns of documents, as options of the sink declare them.
 
-`target.schema.NAME` names the columns that stand in place of a document, `promoted.keys.NAME` those
-that stand beside its text. NAME is that of a collection in its topic, without topic.prefix, where
-`*` stands for any characters. Importing this loads nothing compiled.
+`target.schema.NAME` declares the columns that replace the text of a document, `promoted.keys.NAME`
+those that are added to it. NAME is the name of a collection in its topic, without topic.prefix; `*`
+in it stands for any characters. Importing this loads no compiled code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ID, DOCUMENT = "_id", "document"
 """Columns of documents: the key, and the text of the document."""
 _TARGET_SCHEMA, _PROMOTED_KEYS, _UNKNOWN = "target.schema.", "promoted.keys.", "unknown.fields"
 OPTIONS = (f"{_TARGET_SCHEMA}*", f"{_PROMOTED_KEYS}*", _UNKNOWN)
-"""Names, without `headrace.sink.`."""
+"""The names of the options, without `headrace.sink.`."""
 _NESTED = (Type.STRUCT, Type.ARRAY, Type.MAP)
 _ANY = "*"
 
@@ -31,8 +31,8 @@ _ANY = "*"
 @dataclass(frozen=True)
 class DocumentColumns:
     """The columns of a collection's documents: `declared` is a struct, with `_id` or without it.
-    `option` is the name of the option, for messages; `has_text`: the columns stand beside the text
-    of the document. `unknown` says what becomes of fields that the struct lacks."""
+    `option` is the name of the option, for messages; `has_text`: the columns are added to the text
+    of the document. `unknown` says how fields that the struct lacks are handled."""
 
     option: str
     declared: Schema
@@ -41,24 +41,25 @@ class DocumentColumns:
 
     @property
     def id_schema(self) -> Schema | None:
-        """That of `_id`; None: it is the text of the key."""
+        """The schema of `_id`; None: the column is the text of the key."""
         return next((each.schema for each in self.declared.fields if each.name == ID), None)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        """The declared ones, without `_id`."""
+        """The declared fields without `_id`."""
         return tuple(each for each in self.declared.fields if each.name != ID)
 
 
 @dataclass(frozen=True)
 class DeclaredDocuments:
-    """What the options declare, by the names of collections and by patterns of them."""
+    """The declarations of the options, by the names of collections and patterns of names."""
 
     by_name: Mapping[str, DocumentColumns] = field(default_factory=dict)
 
     @staticmethod
     def of(options: Mapping[str, str]) -> DeclaredDocuments:
-        """Of options without `headrace.sink.`. Raises HeadraceError("replicas.option_invalid")."""
+        """Parse options without `headrace.sink.`. Raises
+        HeadraceError("replicas.option_invalid")."""
         unknown = _unknown_fields(options.get(_UNKNOWN, UnknownFields.DROP))
         made: dict[str, DocumentColumns] = {}
         for option, text in options.items():
@@ -87,9 +88,8 @@ class DeclaredDocuments:
         return bool(self.by_name)
 
     def of_topic(self, topic: str, prefix: str) -> DocumentColumns | None:
-        """What is declared for the documents of a topic; None: nothing is. `prefix` is
-        topic.prefix. Raises HeadraceError("replicas.option_invalid") where several patterns
-        name them."""
+        """Return the declaration for the documents of a topic, or None. `prefix` is topic.prefix.
+        Raises HeadraceError("replicas.option_invalid") if several patterns match the topic."""
         name = topic.removeprefix(f"{prefix}.")
         if name in self.by_name:
             return self.by_name[name]
@@ -100,7 +100,7 @@ class DeclaredDocuments:
         return found[0] if found else None
 
     def overlapping(self) -> list[HeadraceError]:
-        """What there is to say of patterns that could name one collection."""
+        """Return a warning for each two patterns that could match the same collection."""
         patterns = [pattern for pattern in self.by_name if _ANY in pattern]
         named = {pattern: _named(self.by_name[pattern].option) for pattern in patterns}
         return [
@@ -116,7 +116,8 @@ class DeclaredDocuments:
         ]
 
     def unused(self, topics: Iterable[str], prefix: str) -> list[str]:
-        """The options, with `headrace.sink.`, that name the collections of none of these topics."""
+        """Return the options, with `headrace.sink.`, that match the collections of none of these
+        topics."""
         names = [topic.removeprefix(f"{prefix}.") for topic in topics]
         return [
             _named(each.option)
@@ -126,8 +127,8 @@ class DeclaredDocuments:
 
 
 def form_of(schema: Schema) -> str:
-    """What a column's values are besides their type: the texts of VARIANT are others than those of
-    STRING. Empty: there is no VARIANT in it."""
+    """Return the form of a column's values if their type does not tell it: texts of VARIANT differ
+    from those of STRING. Empty: no VARIANT in it."""
     return ddl(Schema(Type.STRUCT, fields=(Field("_", schema),))) if _has_json(schema) else ""
 
 
@@ -156,7 +157,7 @@ def _declared(option: str, text: str) -> Schema:
 
 
 def _check(columns: DocumentColumns) -> None:
-    """Refuse what is no key, and names that a table cannot have."""
+    """Refuse an `_id` that cannot be a key, and names that a table cannot have."""
     option, id_schema = columns.option, columns.id_schema
     if id_schema is not None and id_schema.type in _NESTED:
         raise _wrong(
@@ -185,8 +186,7 @@ def _check(columns: DocumentColumns) -> None:
 
 
 def _alike(schema: Schema) -> tuple[str, str] | None:
-    """Two members of a struct within a type whose names differ in case only; None: there are no
-    such."""
+    """Return two members of a struct within a type whose names differ in case only, or None."""
     folded: dict[str, str] = {}
     for each in schema.fields:
         other = folded.setdefault(each.name.casefold(), each.name)
@@ -210,7 +210,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether two patterns match one text."""
+    """Return whether some text matches both patterns."""
 
     @cache
     def meet(i: int, j: int) -> bool:

@@ -1,5 +1,5 @@
-"""Values of the columns that are declared for documents, as Arrow arrays of the BSON of events:
-exact, or an error."""
+"""Converts the BSON of events to Arrow arrays of the columns that are declared for documents,
+without loss; raises an error otherwise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from headrace.transforms.documents.envelope import DocumentEnvelope
 
 _BYTES = pa.large_binary()
 _BEFORE_A_PART = (pa.scalar(b"", _BYTES), pa.scalar(b".", _BYTES))
-"""Joined to the path of a value they make the path of a part of it."""
+"""Arguments of `binary_join_element_wise` that append a dot to a path, as in the path of a part of
+a value."""
 _WHOLE = (Kind.INT32, Kind.INT64, Kind.DECIMAL128)
 _NUMBERS = (*_WHOLE, Kind.DOUBLE)
 _ID_KINDS: Mapping[Type, Sequence[Kind]] = {
@@ -39,23 +40,23 @@ _ID_KINDS: Mapping[Type, Sequence[Kind]] = {
     **dict.fromkeys((Type.INT8, Type.INT16, Type.INT32, Type.INT64), _NUMBERS),
     **dict.fromkeys((Type.FLOAT32, Type.FLOAT64), _NUMBERS),
 }
-"""Which values of `_id` a column takes: two that the server takes for different keys are never the
-same in it."""
+"""The BSON types of `_id` that a column accepts: two ids that are different keys for the server are
+always different values in it."""
 _NO_VALUE = 0
 _KIND, _LENGTH = 0, 2
-"""Columns of values, as `opened` gives them."""
+"""Indexes of columns in the values that `opened` returns."""
 _LIKE_OBJECT_ID = "^[0-9a-f]{24}$"
 _OBJECT_ID_TEXT_BYTES = 4 + 24 + 1
 _SUBTYPE, _BINARY_HEAD, _UUID_BYTES = 4, 5, 16
-"""Where the subtype of binary data is, where its bytes begin, and how many a UUID has."""
+"""The offset of the subtype in binary data, the offset of its bytes, and the length of a UUID."""
 _GENERIC, _UUID = 0, 4
-"""Subtypes."""
+"""Subtypes of binary data."""
 
 
 @dataclass(frozen=True)
 class DocumentRows:
-    """Events of documents: each has its document, says what an update changed in it, or is a
-    delete. `is_partial` (bool) are the updates without their document."""
+    """Events of documents: each one has its document, says what an update changed in it, or is a
+    delete. `is_partial` (bool) marks the updates without their document."""
 
     records: Records
     columns: DocumentColumns
@@ -64,7 +65,7 @@ class DocumentRows:
 
     @staticmethod
     def of(records: Records, columns: DocumentColumns) -> DocumentRows:
-        """Of events whose envelopes hold documents."""
+        """Return the rows of events whose envelopes hold documents."""
         envelope = DocumentEnvelope.of(records.shape)
         assert envelope is not None
         is_partial = present(records, envelope.update) & ~present(records, envelope.after)
@@ -72,18 +73,19 @@ class DocumentRows:
 
     @property
     def are_updates(self) -> bool:
-        """Whether all events say what an update changed, and lack the document."""
+        """Whether all events are updates without their document."""
         return bool(self.is_partial.all())
 
     @property
     def names(self) -> list[str]:
-        """The fields whose values `arrays` has."""
+        """The fields whose values `arrays` returns."""
         return [each.name for each in self.columns.fields]
 
     def carried(self) -> np.ndarray:
-        """Whether an event says the value of a field: bool, a row for each of `names`. All but
-        `is_partial` say all. Raises HeadraceError("replicas.no_document") for an update that
-        changed a part of a field's value."""
+        """Return whether each event carries the value of each field: bool, a row for each of
+        `names`. Only `is_partial` events may lack values. Raises
+        HeadraceError("replicas.no_document") for an update that changed a part of a field's
+        value."""
         names = [name.encode() for name in self.names]
         heads = pa.array([name.partition(b".")[0] for name in names], _BYTES)
         carried = np.repeat(~self.is_partial[np.newaxis], len(names), axis=0)
@@ -98,10 +100,10 @@ class DocumentRows:
         return carried
 
     def arrays(self) -> list[pa.Array]:
-        """The values of each of `names`; null where an event does not say one.
+        """Return the values of each of `names`; null if an event does not carry the value.
 
-        Raises HeadraceError("replicas.value_not_taken") for a value that its type does not hold,
-        and for a field that is not declared, where such fail.
+        Raises HeadraceError("replicas.value_not_taken") for a value that does not fit its type, and
+        for a field that is not declared, if the option makes such fields an error.
         """
         envelope, count = self.envelope, len(self.records)
         has_document = present(self.records, envelope.after)
@@ -115,12 +117,13 @@ class DocumentRows:
         target = TargetSchema(self.columns.declared, unknown=self.columns.unknown)
         with self._refusing():
             rows = typed_documents(target.converted(cells))
-        del memory  # what the cells point into
+        del memory  # memory to which the cells point
         return [rows.field(name) for name in self.names]
 
     def keys(self, node: Node) -> pa.Array:
-        """The values of `_id`, which is at `node`. Raises HeadraceError("replicas.value_not_taken")
-        for one that its type does not hold, or does not distinguish from every other one."""
+        """Return the values of `_id`, which is at `node`. Raises
+        HeadraceError("replicas.value_not_taken") for one that does not fit its type, or that the
+        type does not distinguish from every other id."""
         schema = self.columns.id_schema
         assert schema is not None
         held = bson_cells(self.records, node)
@@ -130,8 +133,8 @@ class DocumentRows:
         return keys
 
     def _changed(self) -> Iterator[tuple[np.ndarray, pa.Array]]:
-        """What updates without documents changed: numbers of events and paths, the same number of
-        both. What is no whole value has a dot in its path."""
+        """Yield the changes of updates without documents: numbers of events and the paths that they
+        changed, of equal length. The path of a part of a value has a dot."""
         envelope, update = self.envelope, self.envelope.update
         truncated = None if update is None else member(update, "truncatedArrays")
         mask = self.is_partial & present(self.records, envelope.updated)
@@ -152,7 +155,7 @@ class DocumentRows:
                 yield events, pc.cast(paths, _BYTES)
 
     def _require_distinct(self, ids: np.ndarray, keys: pa.Array, schema: Schema) -> None:
-        """Refuse an `_id` that could be equal to another one as a value of this schema."""
+        """Refuse an `_id` that could equal another one as a value of this schema."""
         if schema.name == JSON:
             return
         kinds = ids[:, _KIND]
@@ -196,7 +199,7 @@ class DocumentRows:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """An error of a value names the topic and the option."""
+        """Name the topic and the option in errors of values."""
         option = f"headrace.sink.{self.columns.option}"
         remedies = {
             "documents.value_not_of_schema": f"Declare the field as STRING or VARIANT in {option}: "
@@ -218,7 +221,7 @@ class DocumentRows:
 
 def _id_kinds(schema: Schema) -> Sequence[Kind]:
     if schema.name == DECIMAL:
-        return _WHOLE  # a Decimal128 and a double of the same digits are two keys
+        return _WHOLE  # a Decimal128 and a double with the same digits are two keys
     if schema.name == DATE or schema.name in TIMESTAMPS:
         return (Kind.DATE,)
     return _ID_KINDS[schema.type]

@@ -1,6 +1,6 @@
-"""Files of parts: written where a slice is read, and described in rows of a stream.
+"""Files of parts: written by the process that reads a slice, and described in rows of a stream.
 
-What the files hold, `headrace.sinks.replicas.changes.part` says.
+The module `headrace.sinks.replicas.changes.part` describes their contents.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ COLUMNS = (
     "first string, last string, truncated string, has_untold boolean, has_old_keys boolean, "
     "source_ms bigint, error string"
 )
-"""Of descriptions in a stream, in the order of the fields of `Part`."""
+"""The columns of descriptions in a stream, in the order of the fields of `Part`."""
 UNDIVIDED_ROWS = 50_000
-"""Parts of more rows are divided by buckets."""
+"""The number of rows above which a part is divided by buckets."""
 PENDING_BYTES = 128 << 20
-"""Of changes in memory; then they are written as parts."""
+"""The size of changes in memory above which they are written as parts."""
 _TYPES = {
     "string": pa.string(),
     "bigint": pa.int64(),
@@ -55,11 +55,11 @@ class _Pending:
 
 
 class PartWriter:
-    """Writes the changes of a slice as parts of their tables: used in a `with` statement, which
-    deletes what was written when it ends by an error."""
+    """Writes the changes of a slice as parts of their tables. The context manager deletes the
+    written files if it exits with an error."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """`name` is the beginning of all files' names."""
+        """Set the prefix `name` of all files' names."""
         self._folder, self._name = folder, name
         self._pending: dict[tuple[str, str], _Pending] = {}
         self._bytes = 0
@@ -77,7 +77,7 @@ class PartWriter:
                 path.unlink(missing_ok=True)
 
     def add(self, changes: Changes) -> None:
-        """Take changes. Raises HeadraceError("replicas.part_not_written")."""
+        """Add changes. Raises HeadraceError("replicas.part_not_written")."""
         topic = changes.topic
         self._truncated[topic] = max(self._truncated.get(topic, ""), changes.truncated)
         if not len(changes.rows):
@@ -95,15 +95,15 @@ class PartWriter:
             self._flush()
 
     def fail(self, failure: Failure) -> None:
-        """Note the first failure of a table, and how many records failed."""
+        """Record the first failure of a table, and how many records failed."""
         first = self._failed.get(failure.topic)
         if first is not None:
             failure = replace(first, records=first.records + failure.records)
         self._failed[failure.topic] = failure
 
     def finish(self) -> list[Part]:
-        """Write what is left. Gives all parts, and one without a file for each topic that had a
-        TRUNCATE and nothing else, or a failure. Raises as `add`."""
+        """Write the remaining changes. Returns all parts, and a part without a file for each topic
+        with only a TRUNCATE, or with a failure. Raises as `add`."""
         self._flush()
         parts = [replace(part, truncated=self._truncated[part.topic]) for part in self._parts]
         with_rows = {part.topic for part in parts}
@@ -173,7 +173,8 @@ def _without_rows(topic: str, truncated: str) -> Part:
 
 
 def _divided(rows: pa.Table, key: Sequence[str]) -> tuple[list[pa.RecordBatch], tuple[int, ...]]:
-    """Rows as record batches, and the buckets of these; none where rows are not divided."""
+    """Return rows as record batches, and the bucket of each batch; empty if rows are not
+    divided."""
     if len(rows) <= UNDIVIDED_ROWS or not key:
         return rows.combine_chunks().to_batches(), ()
     buckets = bucket_of(rows.select(key))
@@ -203,13 +204,13 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def as_rows(parts: Sequence[Part]) -> pa.RecordBatch:
-    """Parts as a batch with COLUMNS."""
+    """Convert parts to a batch with COLUMNS."""
     rows = [asdict(part) | {"buckets": bytes(part.buckets)} for part in parts]
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
 def of_rows(batches: Iterable[pa.RecordBatch]) -> list[Part]:
-    """The parts of rows with COLUMNS."""
+    """Convert rows with COLUMNS to parts."""
     return [
         Part(**(row | {"buckets": tuple(row["buckets"])}))
         for batch in batches
@@ -218,8 +219,8 @@ def of_rows(batches: Iterable[pa.RecordBatch]) -> list[Part]:
 
 
 def describe(folder: Path, batch: int, parts: Sequence[Part]) -> None:
-    """Note the parts of a micro-batch that the source process wrote, in place of an earlier note.
-    Raises HeadraceError("replicas.part_not_written")."""
+    """Write the note of a micro-batch's parts that the source process wrote, in place of an earlier
+    note. Raises HeadraceError("replicas.part_not_written")."""
     note = _note(folder, batch)
     with _writing(note):
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -227,7 +228,7 @@ def describe(folder: Path, batch: int, parts: Sequence[Part]) -> None:
 
 
 def expect_tasks(folder: Path, batch: int) -> None:
-    """Forget a note of a micro-batch, whose parts tasks write now. Raises as `describe`."""
+    """Delete the note of a micro-batch, because tasks write its parts. Raises as `describe`."""
     with _writing(_note(folder, batch)):
         _note(folder, batch).unlink(missing_ok=True)
 
@@ -245,13 +246,13 @@ def note_unsettled(folder: Path, batch: int, *, is_settled: bool) -> None:
 
 
 def is_unsettled(folder: Path, batch: int) -> bool:
-    """Whether `note_unsettled` noted it."""
+    """Return whether `note_unsettled` noted the micro-batch as not settled."""
     return _unsettled(folder, batch).exists()
 
 
 def described(folder: Path, batch: int) -> list[Part] | None:
-    """The parts of a micro-batch that the source process wrote by itself; None: its parts are in
-    the rows of the stream. `folder` is that of the sink's state."""
+    """Return the parts of a micro-batch that the source process wrote itself; None: its parts are
+    in the rows of the stream. `folder` is that of the sink's state."""
     try:
         text = _note(folder, batch).read_text()
     except FileNotFoundError:
@@ -260,7 +261,7 @@ def described(folder: Path, batch: int) -> list[Part] | None:
 
 
 def parts_folder(folder: Path) -> Path:
-    """Where `path` of parts is, and what `headrace.sinks.parts.sweep_parts` sweeps."""
+    """Return the folder of the parts' `path`, which `headrace.sinks.parts.sweep_parts` sweeps."""
     return folder / "parts"
 
 

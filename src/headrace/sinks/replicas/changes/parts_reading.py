@@ -1,4 +1,4 @@
-"""Parts of changes as tables: mapped into memory, not read into it."""
+"""Reads parts of changes as tables that are mapped into memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def read_part(
     some_keys: SomeKeys | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """The changes of a part, or of some of its keys. `renamed` are new names by former ones;
-    the names of the key are the new ones. Raises OSError."""
+    """Return the changes of a part, or of some of its keys. `renamed` maps former to new names; the
+    names of the key are the new ones. Raises OSError."""
     reader = pa.ipc.open_file(pa.memory_map(str(folder / part.path)))
     batches = [
         reader.get_batch(number)
@@ -35,14 +35,14 @@ def read_part(
 
 
 def have_same_buckets(folder: Path, parts: Sequence[Part], key: Sequence[str]) -> bool:
-    """Whether equal keys have the same bucket in all parts: a column may have another type in some
-    of them. Raises OSError."""
+    """Whether equal keys have the same bucket in all parts: the type of a column may differ between
+    them. Raises OSError."""
     kinds = set()
     for part in parts:
         if part.path:
             with pa.memory_map(str(folder / part.path)) as file:
                 schema = pa.ipc.open_file(file).schema
-            # A key whose column has another name in an older part.
+            # The key has a column with another name in an older part.
             if any(name not in schema.names for name in key):
                 return False
             kinds.add(tuple(_kind(schema.field(name).type) for name in key))

@@ -1,8 +1,9 @@
-"""The `headrace_replica_parts` data source: changes are written as parts where the log is read.
+"""The `headrace_replica_parts` data source: changes are written as parts by the process that reads
+the log.
 
-Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
-task: the source process writes its parts when Spark asks for its partitions, and notes them beside
-the parts; it has no partitions then.
+Only the descriptions of parts go through the JVM. A range that is read in milliseconds is not worth
+a task: the source process writes its parts when Spark asks for its partitions, and notes them
+beside the parts; the range has no partitions then.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ OVERRIDES = {
     **dict.fromkeys(("key.converter", "value.converter", "header.converter"), "json"),
     "event.converting.failure.handling.mode": "fail",
 }
-"""Of what a configuration says: no event is converted, and no value becomes null because its column
-cannot hold it. They are options of the source, from which the driver knows its configuration, too:
-that is how it finds what the source says (`headrace.spark.query.status`)."""
+"""Overrides of the configuration: no event is converted, and a value that its column cannot hold is
+an error instead of null. They are passed as options of the source, from which the driver derives
+the configuration, too, in order to find the source's status (`headrace.spark.query.status`)."""
 
 
 class ReplicaPartsSource(SinkSource):
-    """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (see the module `parts`). OVERRIDES are to be given, too."""
+    """A data source whose rows are parts (see the module `parts`). Options: FOLDER, CHECKPOINT and
+    SYNC of `headrace.spark.query.told`, and OVERRIDES."""
 
     columns = COLUMNS
 
@@ -67,17 +68,17 @@ class ReplicaPartsSource(SinkSource):
 
 
 class ReplicaPartsReader(SinkReader):
-    """Reads the same slices, and writes their changes where they are read."""
+    """Reads the same slices as other sources, and writes their changes as parts."""
 
     def __init__(
         self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
     ) -> None:
-        """`folder` is that of the sink's state."""
+        """Set the folder of the sink's state."""
         super().__init__(config, checkpoint, sync=sync)
         self._folder = folder
 
     def session(self) -> SourceSession:
-        """See HeadraceReader: no texts are made of events."""
+        """See HeadraceReader: events are not converted to texts."""
         from headrace.spark.source_process import session
 
         of_sink = _sink(self.config).kernels_of(self.config)
@@ -104,9 +105,9 @@ class ReplicaPartsReader(SinkReader):
 def write_parts(
     folder: Path, name: str, slices: Sequence[Slice], config: ConnectorConfig
 ) -> list[Part]:
-    """Write the changes of slices as parts in the folder of the sink's state, whose files' names
+    """Write the changes of slices as parts in the folder of the sink's state; the names of files
     begin with `name`. Raises HeadraceError."""
-    # Loading compiled code is for tasks only.
+    # Only tasks load compiled code.
     from headrace.sinks.replicas.changes.change_tables import ChangeTables
     from headrace.spark.task import read_records
 

@@ -1,9 +1,9 @@
-"""Tables of topics: the names and columns that a replica has by the shape of a topic's records, and
-the JSON of a table's schema. No row is read here.
+"""Tables of topics: the name and columns of a replica, derived from the shape of a topic's records,
+and the JSON of a table's schema. Reads no rows.
 
-Columns have the types of `headrace.converters.typed.types`, but for small integers, which are
-int32, because table formats have none. The comment of a column is the `doc` of its schema. A shape
-says nothing of a table's own comment.
+Columns have the types of `headrace.converters.typed.types`, except that small integers are int32,
+because table formats have no smaller ones. The comment of a column is the `doc` of its schema.
+Shapes have no comment of the table.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _OWN_DOCS = {
         geometry.LINE,
     )
 }
-"""What schemas of types say of the type, which is no comment of a column."""
+"""The docs of schemas that describe the type, and so are not comments of a column."""
 _SMALL = (pa.int8(), pa.int16())
 _PLAIN: Mapping[str, pa.DataType] = {
     str(kind): kind
@@ -77,18 +77,18 @@ _PLAIN: Mapping[str, pa.DataType] = {
 
 
 def table_name(topic: str, prefix: str) -> TableName:
-    """The table of a topic: its last segment, in the namespace of those between `prefix`
-    (topic.prefix) and it. A topic that does not begin with the prefix keeps all its segments."""
+    """Return the table of a topic: the name is its last segment, the namespace consists of those
+    between `prefix` (topic.prefix) and it. A topic without the prefix keeps all its segments."""
     *outer, name = topic.removeprefix(f"{prefix}.").split(".")
     return TableName(("_".join(outer),) if outer else (), name)
 
 
 @dataclass(frozen=True, eq=False)
 class TableShape:
-    """The columns of a table by the shape of its records, and the node behind each of them.
+    """The columns of a table, by the shape of its records, and the node of each of them.
 
-    `has_documents`: rows are documents, and an update may come without one. `documents` are the
-    columns that are declared for these, which have no nodes; those of ID and DOCUMENT are there,
+    With `has_documents` rows are documents, and an update may come without one. `documents` are the
+    columns that are declared for them, which have no nodes; ID and DOCUMENT always have nodes,
     whether or not they are columns.
     """
 
@@ -112,14 +112,14 @@ class TableShape:
 def table_shape(
     shape: Shape, envelope: Struct, documents: DocumentColumns | None = None
 ) -> TableShape:
-    """The table of records whose value is an envelope. Nodes of key columns are those of the
-    records' keys, which deletes have as well. A constant that only the key has, as routers of
-    several tables into one topic add it, is a column, too, the first one. `documents` are the
-    columns that are declared for the topic.
+    """Return the table of records whose value is an envelope. The nodes of key columns are those of
+    the records' keys, which deletes have as well. A constant that only the key has, as a router of
+    several tables to one topic adds it, becomes the first column. `documents` are the columns that
+    are declared for the topic.
 
     Raises HeadraceError("replicas.key_not_carried", for a table whose deletes lack columns of its
-    key), ("replicas.key_not_in_row", "replicas.key_altered",
-    "replicas.columns_alike", "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
+    key), ("replicas.key_not_in_row", "replicas.key_altered", "replicas.columns_alike",
+    "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
     """
     topic, images = shape.topic, fields(envelope)
     row = as_struct(images.get("after"))
@@ -146,17 +146,18 @@ def table_shape(
 
 
 def _of_router(keys: Mapping[str, Node], columns: Container[str]) -> dict[str, Node]:
-    """Members of a key that say which table a record was of: constants that no row has."""
+    """Return the members of a key that identify the table of a record: constants that no row
+    has."""
     return {name: node for name, node in keys.items() if is_constant(node) and name not in columns}
 
 
 def is_constant(node: Node) -> bool:
-    """Whether every row that has a node has the same value there."""
+    """Whether a node has the same value in every row that has it."""
     return isinstance(node.node if isinstance(node, Guarded) else node, Constant)
 
 
 def key_not_carried(topic: str, columns: Iterable[str]) -> HeadraceError:
-    """The error of a table whose log lacks columns of the key."""
+    """Return the error for a table whose log lacks columns of the key."""
     return HeadraceError(
         "replicas.key_not_carried",
         f"{topic}: the log does not carry the value of {', '.join(columns)}, which is part of the "
@@ -198,9 +199,9 @@ def _of_documents(
 
 
 def _document_columns(documents: DocumentColumns | None) -> tuple[Column, ...]:
-    """The columns of documents, with ids that tell a field and the form of its values, so that
-    another declaration never takes the values of one column for those of another. What a new one
-    has in rows that are there, only their documents say."""
+    """Return the columns of documents. Their ids contain the field and the form of its values, so
+    that after another declaration the values of one column are never taken for those of another.
+    The values of a new column in existing rows are known only from their documents."""
     text = pa.string()
     id_schema = None if documents is None else documents.id_schema
     of_key = Column(ID, text, is_required=True, id=f"{ID} as text")
@@ -291,12 +292,12 @@ def _refuse_alike(topic: str, names: Iterable[str]) -> None:
 
 
 def lake_type(schema: Schema) -> pa.DataType:
-    """The type of a column of a replica. Raises as `typed`."""
+    """Return the type of a column of a replica. Raises as `typed`."""
     return _plain_form(typed(schema))
 
 
 def _plain_form(kind: pa.DataType) -> pa.DataType:
-    """Without large forms and small integers."""
+    """Return a type without large forms and small integers."""
     if kind in _SMALL:
         return pa.int32()
     if pa.types.is_large_string(kind):
@@ -313,7 +314,8 @@ def _plain_form(kind: pa.DataType) -> pa.DataType:
 
 
 def to_json(schema: TableSchema) -> str:
-    """A schema as JSON. Equal schemas have equal texts, so texts can be compared instead."""
+    """Convert a schema to JSON. Equal schemas have equal texts, so texts can be compared
+    instead."""
     columns = [
         {"name": each.name, "type": _type_json(each.type)}
         | ({} if each.comment is None else {"comment": each.comment})
@@ -333,7 +335,7 @@ def to_json(schema: TableSchema) -> str:
 
 @lru_cache(1024)
 def of_json(text: str) -> TableSchema:
-    """The schema of a text that `to_json` made."""
+    """Parse the text of a schema that `to_json` wrote."""
     held = json.loads(text)
     columns = (
         Column(
@@ -380,7 +382,7 @@ def _type_of(held: Any) -> pa.DataType:
 
 
 def _value(schema: Schema, default: object) -> object:
-    """A Connect value as a Python value of a column's type."""
+    """Convert a Connect value to a Python value of a column's type."""
     if default is None:
         return None
     value: object = typed_constants(schema, [default])[0].as_py()

@@ -1,4 +1,4 @@
-"""Sets of positions in data files, by the package `pyroaring` of the extra `tables`."""
+"""Sets of positions in data files, based on the package `pyroaring` of the extra `tables`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def bitmap(positions: Iterable[int] = ()) -> BitMap:
-    """A set of positions below 2^32. Raises HeadraceError("replicas.no_pyroaring")."""
+    """Return a set of positions below 2^32. Raises HeadraceError("replicas.no_pyroaring")."""
     return _type()(positions)
 
 
 def read_bitmap(content: bytes) -> BitMap:
-    """A set in Roaring's portable form. Raises ValueError, and as `bitmap`."""
+    """Read a set in Roaring's portable form. Raises ValueError, and as `bitmap`."""
     return _type().deserialize(content)
 
 
 def require_bitmaps() -> None:
-    """Raises HeadraceError("replicas.no_pyroaring") where the package is missing."""
+    """Raises HeadraceError("replicas.no_pyroaring") if the package is missing."""
     _type()
 
 

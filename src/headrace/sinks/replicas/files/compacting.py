@@ -1,4 +1,4 @@
-"""Small data files, and those with many dead rows, written again as larger ones."""
+"""Compaction: small data files, and those with many dead rows, are rewritten as larger ones."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import Transaction
 
 SMALL_BYTES, SMALL_FILES = 16 << 20, 8
-"""So many files smaller than that are worth being merged."""
+"""The number of files smaller than that size from which they are merged."""
 MEMORY_BYTES = 128 << 20
-"""How many bytes of rows are in memory at a time while files are merged, before they are sorted."""
+"""The bytes of rows that a merge holds in memory at a time, before it sorts them."""
 WHOLE = "-whole-"
-"""In the names of files that have as many rows as memory takes: they are not worth being merged,
-however small they are on disk."""
+"""Part of the names of files whose rows fill the memory limit: they are not merged, however small
+they are on disk."""
 DEAD_SHARE = 0.2
-"""A file with a larger share of dead rows is written again."""
+"""The share of dead rows above which a file is rewritten."""
 
 
 def files_to_compact(files: Sequence[DataFile], *, only_small: bool = False) -> list[DataFile]:
-    """Which files should be written again, in their order; none where it is not worth it. With
-    `only_small` files that are large and have many dead rows are not."""
+    """Return the files to rewrite, in their order; empty if it is not worth the cost. With
+    `only_small` large files with many dead rows are left out."""
     dead = {file.path for file in files if file.deleted > DEAD_SHARE * file.rows}
     dead = set() if only_small else dead
     small = {
@@ -44,7 +44,7 @@ def files_to_compact(files: Sequence[DataFile], *, only_small: bool = False) -> 
 
 @dataclass(frozen=True)
 class CompactStep:
-    """What the step is called with: files that are merged."""
+    """The argument of the step: the files to merge."""
 
     storage: Storage
     files: Sequence[DataFile]
@@ -60,7 +60,7 @@ def compact(
     defaults: Mapping[str, object] | None = None,
     only_small: bool = False,
 ) -> TableChange | None:
-    """Write the live rows of files that are worth it again; None: there are no such. `name` is in
+    """Rewrite the live rows of the files that are worth it; None: no such files. `name` is part of
     the names of the new files; `defaults` are values of columns that older files lack. Raises
     HeadraceError, OSError."""
     chosen = files_to_compact(transaction.files, only_small=only_small)
@@ -77,7 +77,7 @@ def compact(
 def fill(
     transaction: Transaction, name: str, runner: Runner, defaults: Mapping[str, object]
 ) -> TableChange:
-    """Write every live row again, with these values in columns that its file lacks. Raises
+    """Rewrite every live row, with these values in columns that its file lacks. Raises
     HeadraceError, OSError."""
     files = transaction.files
     added = _merged(transaction.storage, files, name, runner, defaults)
@@ -96,8 +96,8 @@ def _merged(
 
 
 def merge_files(step: CompactStep) -> list[DataFile]:
-    """Write the live rows of some files as new ones, each in the order of the key. Takes memory for
-    a few times MEMORY_BYTES, however large the files are."""
+    """Write the live rows of some files to new files, each in the order of the key. Takes memory
+    for a few times MEMORY_BYTES, regardless of the size of the files."""
     storage, made = step.storage, list[DataFile]()
     held, size = list[pa.Table](), 0
 
@@ -122,7 +122,7 @@ def merge_files(step: CompactStep) -> list[DataFile]:
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
-    """Files that become about one."""
+    """Group files that become about one new file."""
     groups: list[list[DataFile]] = []
     size = 0.0
     for file in files:

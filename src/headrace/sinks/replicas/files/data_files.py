@@ -1,4 +1,4 @@
-"""Parquet data files as both table formats have them, and the statistics of their columns."""
+"""Parquet data files of both table formats, and the statistics of their columns."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import DataFile
 
 ROW_GROUP = 131_072
-"""Rows of a row group: a scan of keys leaves out groups by their statistics."""
+"""Rows of a row group: a scan of keys skips groups by their statistics."""
 DICTIONARY_BYTES = 1 << 17
-"""A column with more distinct values in a row group is written without a dictionary, which would
-take longer to make, to compress and to read than it saves."""
+"""The size of the distinct values of a row group above which a column is written without a
+dictionary, which would take longer to make, to compress and to read than it saves."""
 FIELD_ID = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """Of one leaf column of a file: bytes on disk, values (nulls among them), nulls (None:
-    unknown), and the least and the greatest value as Python values (None: unknown or none)."""
+    """The statistics of one leaf column of a file: bytes on disk, values (nulls included), nulls
+    (None: unknown), and the least and greatest value as Python values (None: unknown or no
+    value)."""
 
     size: int
     values: int
@@ -37,7 +38,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A data file: statistics by the field ids of its leaf columns."""
+    """A data file with the statistics of its leaf columns by field id."""
 
     path: str
     rows: int
@@ -48,7 +49,7 @@ class WrittenFile:
 
 def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) -> WrittenFile:
     """Write a table whose fields, nested ones too, have FIELD_ID in their metadata. `path` is the
-    file system's; its folder is made. Nothing is left behind where that fails. Raises OSError."""
+    file system's; its folder is created. No file is left after a failure. Raises OSError."""
     import pyarrow.parquet as pq
 
     collected: list[Any] = []
@@ -70,8 +71,8 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
 
 @contextmanager
 def new_file(filesystem: pyarrow.fs.FileSystem, path: str) -> Iterator[pa.NativeFile]:
-    """A file that is written; its folder is made where the file system has such. Nothing is left
-    behind where that fails. Raises OSError, HeadraceError("replicas.storage_failed")."""
+    """Open a new file for writing; its folder is created if the file system has folders. No file is
+    left after a failure. Raises OSError, HeadraceError("replicas.storage_failed")."""
     with answering(path):
         if filesystem.type_name != "s3":
             filesystem.create_dir(path.rpartition("/")[0], recursive=True)
@@ -88,8 +89,8 @@ def new_file(filesystem: pyarrow.fs.FileSystem, path: str) -> Iterator[pa.Native
 def sweep_files(
     filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str, live: Iterable[DataFile] = ()
 ) -> int:
-    """Delete the files of a folder whose names begin with this and that are not `live`; gives how
-    many there were. Raises OSError, HeadraceError("replicas.storage_failed")."""
+    """Delete the files of a folder whose names begin with `prefix` and that are not `live`; returns
+    their number. Raises OSError, HeadraceError("replicas.storage_failed")."""
     from pyarrow.fs import FileSelector
 
     kept = {file.path.rpartition("/")[2] for file in live}
@@ -106,7 +107,7 @@ def sweep_files(
 
 
 def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
-    """By the field ids of leaf columns."""
+    """Return the statistics of leaf columns, by field id."""
     schema = metadata.schema
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     made: dict[int, ColumnStatistics] = {}
@@ -135,7 +136,7 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
 
 
 def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value; both None where Python has no such value (a date after
+    """Return the least and greatest value; both None if Python has no such value (a date after
     9999)."""
     try:
         return min(each.min for each in ranges), max(each.max for each in ranges)
@@ -144,8 +145,8 @@ def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
 
 
 def leaf_ids(schema: pa.Schema) -> list[int | None]:
-    """The field ids of the leaf columns of a schema, in the order of Parquet's columns; None:
-    the leaf has none (elements of lists and maps in Delta)."""
+    """Return the field ids of the leaf columns of a schema, in the order of Parquet's columns;
+    None: the leaf has none (elements of lists and maps in Delta)."""
     import pyarrow as pa
 
     def leaves(field: pa.Field) -> list[int | None]:
@@ -163,7 +164,7 @@ def leaf_ids(schema: pa.Schema) -> list[int | None]:
 
 
 def _offsets(metadata: Any) -> list[int]:
-    """Where row groups begin."""
+    """Return the offsets of the row groups."""
     made = []
     for number in range(metadata.num_row_groups):
         first = metadata.row_group(number).column(0)

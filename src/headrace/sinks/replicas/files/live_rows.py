@@ -1,4 +1,4 @@
-"""The rows of data files that no vector deletes."""
+"""The live rows of data files: those that no deletion vector deletes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def live_rows(
     storage: Storage, file: DataFile, defaults: Mapping[str, object] | None = None
 ) -> pa.Table:
-    """The rows of a file that no vector deletes, with the columns that the table has now."""
+    """Return the live rows of a file, with the columns that the table has now."""
     columns = [(column.name, column.type) for column in storage.schema.columns]
     batches = live_batches(storage, file, storage.schema.names, defaults)
     return pa.concat_tables([pa.schema(columns).empty_table(), *(rows for _, rows in batches)])
@@ -31,8 +31,8 @@ def live_batches(
     columns: Sequence[str],
     defaults: Mapping[str, object] | None = None,
 ) -> Iterator[tuple[NDArray[np.int64], pa.Table]]:
-    """Columns of these rows in the order of the file, in batches (see `DataFileReader.batches`),
-    with the positions of the rows in the file."""
+    """Yield columns of the live rows in the order of the file, in batches (see
+    `DataFileReader.batches`), with the positions of the rows in the file."""
     dead = np.array([], np.int64)
     if file.vector is not None:
         dead = np.array(storage.read_vector(file).to_array(), np.int64)

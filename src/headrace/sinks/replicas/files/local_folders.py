@@ -1,4 +1,4 @@
-"""Folders of this host in which tables are to be."""
+"""Checks of local folders for tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headrace.errors import HeadraceError
 
 
 def prove_folder(folder: str) -> str:
-    """Write a file into a folder, read it and delete it, and say of which. A folder that is not
-    there is made for it, and removed after that. Raises
+    """Check that a file can be written to a folder, read and deleted; returns a message. A missing
+    folder is created for it and removed afterwards. Raises
     HeadraceError("replicas.storage_failed")."""
     place, content = Path(folder), b"headrace check"
     missing = [each for each in (place, *place.parents) if not each.exists()]
@@ -30,7 +30,7 @@ def prove_folder(folder: str) -> str:
 
 
 def folder_failed(folder: str, error: OSError) -> HeadraceError:
-    """The error of a folder that cannot be made or written."""
+    """Return the error for a folder that cannot be created or written."""
     return HeadraceError(
         "replicas.storage_failed",
         f"The folder {folder} of the tables cannot be used: {error.strerror or error}",

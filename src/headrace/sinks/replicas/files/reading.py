@@ -1,4 +1,4 @@
-"""Columns of data files as a table has them now: found by field id, cast to wider types."""
+"""Reads columns of data files as the table has them now: found by field id, cast to wider types."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import Column, DataFile, Storage
 
 _BATCH_BYTES, _LEAST, _MOST = 4 << 20, 16, 2048
-"""How large batches of rows are in a file, about, and how many rows they have."""
+"""The approximate size of a batch of rows in a file, and the least and greatest number of its
+rows."""
 
 
 def conformed(
     column: pa.ChunkedArray, kind: pa.DataType, name: str, table: str = ""
 ) -> pa.ChunkedArray:
-    """A column in the type of the table's. Raises HeadraceError("replicas.value_not_taken")."""
+    """Cast a column to a type of the table. Raises HeadraceError("replicas.value_not_taken")."""
     if column.type == kind:
         return column
     try:
@@ -38,8 +39,8 @@ def conformed(
 
 
 def _named(stored: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """A column as data files have it with the names that members of structs have in the table. A
-    cast would look for these names, and find none."""
+    """Return a column of a data file with the table's names of members of structs. A cast would
+    look for these names in the file, which has others."""
     if stored.type == column.type:
         return stored
     return pa.chunked_array([chunk.view(column.type) for chunk in stored.chunks], column.type)
@@ -74,7 +75,7 @@ class DataFileReader:
 
     @property
     def group_rows(self) -> list[int]:
-        """How many rows each row group has."""
+        """The number of rows in each row group."""
         metadata = self._parquet.metadata
         return [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
 
@@ -83,8 +84,8 @@ class DataFileReader:
         return self._storage.field_id(column) in self._names
 
     def bounds(self, column: str, group: int) -> tuple[object, object] | None:
-        """The least and the greatest value of a column in a row group; None: they are not known,
-        or there are nulls."""
+        """Return the least and greatest value of a column in a row group; None: unknown, or there
+        are nulls."""
         leaf = self._leaves.get(self._names.get(self._storage.field_id(column), ""))
         if leaf is None:
             return None
@@ -93,7 +94,7 @@ class DataFileReader:
             return None
         try:
             return statistics.min, statistics.max
-        except (OverflowError, ValueError):  # dates that Python does not have
+        except (OverflowError, ValueError):  # dates that Python does not support
             return None
 
     def read(
@@ -102,8 +103,8 @@ class DataFileReader:
         groups: Sequence[int],
         defaults: Mapping[str, object] | None = None,
     ) -> pa.Table:
-        """Columns of row groups, in this order and in the table's types. A column that the file
-        lacks has the value of `defaults`, or null."""
+        """Read columns of row groups, in this order and in the table's types. A column that the
+        file lacks has the value of `defaults`, or null."""
         with answering(self._file.path):
             stored = self._parquet.read_row_groups(list(groups), self._stored_names(columns))
         group_rows = self.group_rows
@@ -113,13 +114,13 @@ class DataFileReader:
     def batches(
         self, columns: Sequence[str], defaults: Mapping[str, object] | None = None
     ) -> Iterator[pa.Table]:
-        """All rows as `read` gives them, in their order, and never more at a time than memory takes
-        with ease."""
+        """Yield all rows as `read` returns them, in their order, in batches that limit the
+        memory."""
         names = self._stored_names(columns)
         present = [name for name in columns if self.has(name)]
         groups = range(self._parquet.metadata.num_row_groups)
         size = sum(self.bytes_of(present, group) for group in groups)
-        # The size in a file is less than that in memory: values that come again are there once.
+        # The size in memory may be larger than in the file, which stores repeated values once.
         most = _BATCH_BYTES * sum(self.group_rows) // max(size, 1)
         batches = self._parquet.iter_batches(max(_LEAST, min(most, _MOST)), columns=names)
         while True:
@@ -154,7 +155,7 @@ class DataFileReader:
         return pa.table(made)
 
     def bytes_of(self, columns: Sequence[str], group: int) -> int:
-        """How large columns of a row group are in memory, about."""
+        """Return the approximate size in memory of columns of a row group."""
         metadata = self._parquet.metadata.row_group(group)
         leaves = [self._leaves.get(self._names[self._storage.field_id(name)]) for name in columns]
         return sum(

@@ -1,4 +1,4 @@
-"""S3 as Arrow's own client reaches it: where objects are, by whose keys, and what it answers."""
+"""Access to S3 by Arrow's own client: paths of objects, credentials, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 SCHEMES = ("s3", "s3a", "s3n")
-"""Of locations; all mean the same."""
+"""Schemes of locations on S3; all mean the same."""
 _ANSWER = re.compile(r"AWS Error \[?(?:code )?(\w+)\]?.*", re.DOTALL)
 _FINAL = (
     "ACCESS_DENIED",
@@ -28,20 +28,20 @@ _FINAL = (
     "NO_SUCH_BUCKET",
     "SIGNATURE_DOES_NOT_MATCH",
 )
-"""Answers that are the same however often one asks."""
+"""Errors that a repeated request does not change."""
 _MOST_SHOWN = 500
 
 
 @dataclass(frozen=True)
 class S3Access:
-    """How a store is reached. Without an endpoint it is AWS, without keys they come from the
-    environment, the profile or the instance of whoever reads or writes. Picklable: the keys go to
-    the tasks with it, and `repr` hides them."""
+    """How to access a store. Without an endpoint it is AWS; without keys they come from the
+    environment, the profile or the instance of the process that reads or writes. Picklable: the
+    keys are sent to the tasks, and `repr` hides them."""
 
     endpoint: str = ""
     region: str = ""
     is_path_style: bool = False
-    """Whether the bucket is in the path of the address, and not in the name of the host."""
+    """Whether the bucket is in the path of the URL, and not in the name of the host."""
     key_id: Secret | None = None
     secret_key: Secret | None = None
     session_token: Secret | None = None
@@ -58,16 +58,16 @@ class S3Access:
 
 
 def s3_path(location: str) -> str | None:
-    """A location on S3 as Arrow has it, `BUCKET/KEY`; None: it is elsewhere. Nothing is encoded
-    in it, as Iceberg has it."""
+    """Return a location on S3 as Arrow's path, `BUCKET/KEY`; None: not on S3. As in Iceberg,
+    nothing is URL-encoded."""
     scheme, colon, path = location.partition("://")
     return path if colon and scheme.lower() in SCHEMES else None
 
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Around reads and writes of a file: what S3 answers leaves as a
-    HeadraceError("replicas.storage_failed"). Errors of other file systems are left as they are."""
+    """Raise errors of S3 for reads and writes of a file as
+    HeadraceError("replicas.storage_failed"). Errors of other file systems are not changed."""
     try:
         yield
     except OSError as error:
@@ -84,7 +84,7 @@ def answering(path: str) -> Iterator[None]:
 
 
 def answer(error: Exception) -> str:
-    """What S3 said, on one line, without what Arrow says before it."""
+    """Return the error of S3 on one line, without the text that Arrow adds."""
     text = str(error)
     found = _ANSWER.search(text)
     return without_passwords(" ".join((found[0] if found else text).split()))[:_MOST_SHOWN]
@@ -92,7 +92,7 @@ def answer(error: Exception) -> str:
 
 @lru_cache(maxsize=16)
 def _client(access: S3Access, _process: int) -> pyarrow.fs.FileSystem:
-    """A client's threads are not there in processes that are forked."""
+    """Return the client of a process: forked processes do not have its threads."""
     from pyarrow.fs import S3FileSystem
 
     settings: dict[str, Any] = {
@@ -104,15 +104,15 @@ def _client(access: S3Access, _process: int) -> pyarrow.fs.FileSystem:
         "force_virtual_addressing": _is_virtual(access),
     }
     try:
-        # A small object is written by one request, and not by the three of a large one.
+        # Small objects are written with one request instead of the three of a large one.
         return S3FileSystem(**settings, allow_delayed_open=True)
     except TypeError:  # before PyArrow 19
         return S3FileSystem(**settings)
 
 
 def _is_virtual(access: S3Access) -> bool:
-    """Whether the bucket is in the name of an endpoint's host, as Java's client has it: a number is
-    no name."""
+    """Return whether the bucket is in the name of an endpoint's host, as for Java's client; not if
+    the host is an IP address."""
     if not access.endpoint or access.is_path_style:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Deletion vectors as Iceberg's and Delta's specifications have them: the same bytes.
+"""Deletion vectors in the format of Iceberg's and Delta's specifications, which use the same bytes.
 
 A vector is a length (4 bytes, big-endian, of magic and bitmaps), magic, the bitmaps in Roaring's
 portable 64-bit form, and a CRC-32 (big-endian) of magic and bitmaps. Data files have fewer than
-2^32 rows here, so there is one 32-bit bitmap.
+2^32 rows here, so it has one 32-bit bitmap.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _HEAD = 4 + len(_MAGIC) + _COUNT_AND_KEY.size
 
 
 def encode_vector(positions: BitMap) -> bytes:
-    """The bytes of a vector of these positions."""
+    """Encode positions as the bytes of a vector."""
     positions.run_optimize()
     body = _MAGIC + _COUNT_AND_KEY.pack(1, 0) + positions.serialize()
     return struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
 
 
 def decode_vector(content: bytes, file: str) -> BitMap:
-    """The positions of a vector; `file` names it in errors. Several 32-bit bitmaps of a vector that
-    somebody else wrote are read as long as only the first has positions.
+    """Decode the positions of a vector; `file` names it in errors. Vectors of other writers may
+    have several 32-bit bitmaps if only the first has positions.
 
     Raises HeadraceError("replicas.vector_not_understood").
     """

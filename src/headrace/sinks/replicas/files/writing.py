@@ -1,4 +1,4 @@
-"""Data files of a good size, and new deletion vectors of old ones."""
+"""Writes data files of a suitable size, and new deletion vectors of existing files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import DataFile, Storage
 
 FILE_BYTES = 128 << 20
-"""About how large a data file becomes."""
+"""The approximate size of a data file."""
 _COMPRESSION = 3
-"""How many times larger its rows are in memory, about."""
+"""The approximate ratio of the size of its rows in memory to the file's."""
 
 
 def write_files(storage: Storage, rows: pa.Table, name: str) -> list[DataFile]:
-    """Write rows that are in the order of their key as data files. Raises OSError."""
+    """Write rows, which are in the order of their key, as data files. Raises OSError."""
     if not rows.num_rows:
         return []
     files = -(-rows.nbytes // (FILE_BYTES * _COMPRESSION))
@@ -33,7 +33,8 @@ def write_files(storage: Storage, rows: pa.Table, name: str) -> list[DataFile]:
 def new_vector(
     storage: Storage, file: DataFile, dead: BitMap, name: str
 ) -> tuple[DataFile, str, int] | None:
-    """A file with a vector of its former and more dead rows; None: no row is left in it."""
+    """Write a vector of a file's former and more dead rows; returns the file, the vector and the
+    number of its dead rows; None: no row remains."""
     if file.vector is not None:
         dead = dead | storage.read_vector(file)
     if len(dead) >= file.rows:

@@ -1,4 +1,4 @@
-"""Changes of a table that are kept beside it, in a folder of its own, batch by batch."""
+"""Changes of a table that are kept outside of it, in a separate folder, by micro-batch."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _NAME = "table.json"
 
 
 class KeptChanges:
-    """Those of one table. Its folder is there while some are kept."""
+    """The kept changes of one table. Its folder exists while changes are kept."""
 
     def __init__(self, folder: Path, name: TableName) -> None:
-        """`folder` is that of all such tables."""
+        """Set the table, and the parent folder of all such tables."""
         self.name = name
         text = quote(str(name), safe="")
         self.folder = folder / (text if text.strip(".") else f"%{text}")
 
     def keep(self, number: int, position: str, parts: Sequence[Part], folder: Path) -> None:
         """Keep the changes of a micro-batch, whose files are in `folder` and stay there; the
-        micro-batch may have been kept before. Whenever the process ends, what the note names is
-        there, of the former changes or of these. Raises OSError."""
+        micro-batch may have been kept before. After a kill at any time, the files that the note
+        lists exist, either the former ones or these. Raises OSError."""
         described, own = [], secrets.token_hex(4)
         for place, part in enumerate(parts):
             name = ""
@@ -45,12 +45,13 @@ class KeptChanges:
                 former.unlink()
 
     def _found(self, folder: Path, path: str) -> Path:
-        """The file of a part; an earlier version, which moved it here, may have been killed."""
+        """Return the file of a part; it may be here already, moved by an earlier version that was
+        killed."""
         file = folder / path
         return file if file.exists() else self.folder / file.name
 
     def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
-        """Number, position and parts of each micro-batch that is kept, in order."""
+        """Yield number, position and parts of each kept micro-batch, in order."""
         numbers = sorted(
             int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit()
         )
@@ -60,19 +61,19 @@ class KeptChanges:
             yield number, kept["position"], parts
 
     def drop(self, number: int) -> None:
-        """Forget a micro-batch: the table has it."""
+        """Delete the changes of a micro-batch: the table has it."""
         (self.folder / f"{number}.json").unlink(missing_ok=True)
         for path in self.folder.glob(f"{number}-*"):
             path.unlink()
 
     @property
     def size(self) -> int:
-        """Bytes that are kept."""
+        """The size of the kept changes in bytes."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
 
 def _share(file: Path, target: Path) -> None:
-    """Give a file another name, or copy it where the file system has one name for each."""
+    """Make a hard link to a file, or copy it if the file system does not support that."""
     try:
         os.link(file, target)
     except FileNotFoundError:
@@ -83,12 +84,13 @@ def _share(file: Path, target: Path) -> None:
 
 
 class WaitingTable(KeptChanges):
-    """A table whose changes wait, and are applied at once.
+    """A table whose changes wait, and are applied together.
 
-    Some wait while its rows are newer than the log: they were read by a snapshot that had to begin
-    again. Bit by bit, what the log has of them until then would delete rows whose values later
-    changes do not carry. Those of a first copy that is staged wait apart from these, because they
-    are in the table when the others are applied."""
+    Changes wait while the table's rows are newer than the log: a snapshot read them that had to
+    begin again. If the log up to that point was applied in steps, it would delete rows whose values
+    later changes do not carry. Changes of a staged first copy wait separately, because they are in
+    the table when the others are applied.
+    """
 
     @property
     def is_waiting(self) -> bool:
@@ -96,28 +98,28 @@ class WaitingTable(KeptChanges):
         return (self.folder / _NAME).is_file()
 
     def begin(self) -> None:
-        """From now on the table's changes are kept. Raises OSError."""
-        shutil.rmtree(self.folder, ignore_errors=True)  # a run was killed while it forgot them
+        """Begin to keep the table's changes. Raises OSError."""
+        shutil.rmtree(self.folder, ignore_errors=True)  # left by a killed run
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {"namespace": self.name.namespace, "name": self.name.name}
         replace_text(self.folder / _NAME, json.dumps(known))
 
     def size_with(self, parts: Sequence[Part]) -> int:
-        """Bytes that will be kept with these parts."""
+        """Return the kept bytes including these parts."""
         return (self.size if self.is_waiting else 0) + sum(part.size for part in parts)
 
     def parts(self) -> list[Part]:
-        """All that are kept."""
+        """Return all kept parts."""
         return [part for _, _, parts in self.kept() for part in parts]
 
     def forget(self) -> None:
-        """The table has everything."""
+        """Delete the kept changes: the table has them."""
         (self.folder / _NAME).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def waiting_tables(folder: Path) -> Iterator[WaitingTable]:
-    """The tables that wait."""
+    """Yield the tables that wait."""
     for path in sorted(folder.glob(f"*/{_NAME}")):
         known = json.loads(path.read_text())
         yield WaitingTable(folder, TableName(tuple(known["namespace"]), known["name"]))

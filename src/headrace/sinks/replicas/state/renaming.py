@@ -1,5 +1,5 @@
-"""Which tables of the source a sink has replicas of, in a file of its state: of a table that was
-renamed, rows never came under its new name."""
+"""The source tables of which a sink has replicas, in a file of its state: detects renamed tables,
+whose earlier rows were not read under the new name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KnownTables:
     """Names of replicas by the ids of the source's tables. For several threads."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is that of the sink's state."""
+        """Read the names from `folder`, that of the sink's state."""
         self._path = folder / "known-tables.json"
         self._lock = threading.Lock()
         self._names: dict[str, str] = {}
@@ -26,11 +26,11 @@ class KnownTables:
             self._names = json.loads(self._path.read_text())
 
     def add(self, name: TableName, schema: TableSchema) -> None:
-        """A table is copied, or is complete from its first row. Raises OSError."""
+        """Record a table that is copied, or complete from its first row. Raises OSError."""
         self._note(name, schema, is_copied=True)
 
     def require_new(self, name: TableName, schema: TableSchema) -> None:
-        """Refuse a table that has another replica, and note one that has none. Raises
+        """Refuse a table that has another replica, and record one that has no replica. Raises
         HeadraceError("replicas.table_renamed"), OSError."""
         self._note(name, schema, is_copied=False)
 

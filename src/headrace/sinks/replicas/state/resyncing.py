@@ -1,9 +1,9 @@
-"""Requests to copy tables again, as files of the state folder: `headrace resync` writes them,
-and the sink acts on them before its next micro-batch.
+"""Requests to copy tables again, as files of the state folder: `headrace resync` writes them, and
+the sink handles them before its next micro-batch.
 
 The request is written before the signal that asks for the rows is sent. So the micro-batch with the
 first of these rows begins after it, and the sink knows by then which data files are older. A table
-that takes every change of its columns only while it is empty is emptied.
+that takes some changes of its columns only while it is empty is emptied.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from headrace.connect.disk import replace_text
 from headrace.sinks.replicas.lake import TableName
 
 WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
-"""How a snapshot of a table ends of which every row was read."""
+"""Results of a table's snapshot that read every row."""
 
 
 class Stage(StrEnum):
-    """How far a table that is copied again has come."""
+    """The progress of a table that is copied again."""
 
     REQUESTED = "requested"
     BEGUN = "begun"
@@ -33,14 +33,13 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class Resync:
-    """A table that is copied again by a signal. `files` are the data files that it had when that
-    began: rows of these that are left when every row was copied are no rows of the source. `lost`
+    """A table that is copied again by a signal. `files` are the data files that it had at the
+    beginning: rows that are left in them when every row was copied are not at the source. `lost`
     counts rows that were left out, because changes did not carry all of their values;
-    `has_changes`: the table has taken changes or rows since then, so it cannot be emptied. `tables`
-    are those of the source whose rows it has, all of which the signal reads (empty: an earlier
-    version did not say, and all tables of the signal are meant). `epoch`: no signal asks for the
-    rows, but the snapshot reads them with which this epoch of the offsets begins (0: a signal
-    does)."""
+    `has_changes`: the table has received changes or rows since then, so it cannot be emptied.
+    `tables` are the source tables whose rows it has, all of which the signal reads (empty: written
+    by an earlier version, and all tables of the signal are meant). `epoch`: not a signal, but the
+    snapshot with which this epoch of the offsets begins reads the rows (0: a signal)."""
 
     folder: Path
     name: TableName
@@ -53,7 +52,7 @@ class Resync:
     epoch: int = 0
 
     def write(self) -> None:
-        """Keep it, in place of a former request of the table. Raises OSError."""
+        """Write the request, in place of a former one of the table. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {
             "namespace": self.name.namespace,
@@ -69,11 +68,12 @@ class Resync:
         replace_text(self._path, json.dumps(known))
 
     def at(self, stage: Stage, files: Iterable[str] | None = None) -> Resync:
-        """The same at another stage, written. Raises OSError."""
+        """Return and write the request at another stage. Raises OSError."""
         return self._kept(replace(self, stage=stage, files=tuple(files or self.files)))
 
     def after_changes(self, left_out: int) -> Resync:
-        """The same after changes, of which rows were left out, written. Raises OSError."""
+        """Return and write the request after changes, with `left_out` more lost rows. Raises
+        OSError."""
         return self._kept(replace(self, lost=self.lost + left_out, has_changes=True))
 
     def _kept(self, later: Resync) -> Resync:
@@ -82,12 +82,12 @@ class Resync:
         return later
 
     def finish(self) -> None:
-        """Forget it. Raises OSError."""
+        """Delete the request. Raises OSError."""
         self._path.unlink(missing_ok=True)
 
     def is_in(self, offset: Mapping[str, Any]) -> bool:
-        """Whether the snapshot that the signal asked for is under way at an offset, or has rows in
-        the range that ends there."""
+        """Return whether the snapshot of the signal is in progress at an offset, or has rows in the
+        range that ends there."""
         if self.epoch:
             return _reads_all(offset)
         signals = offset.get("signals") or {}
@@ -96,8 +96,8 @@ class Resync:
         return any(self._reads(*table[:2]) for table in tables)
 
     def ended(self, offset: Mapping[str, Any]) -> list[str]:
-        """How the snapshot that the signal asked for ended in the range that ends at an offset;
-        empty: it goes on, or did not end there."""
+        """Return the results of the signal's snapshot in the range that ends at an offset; empty:
+        it continues, or did not end in this range."""
         if self.epoch:
             return [] if _reads_all(offset) else ["SUCCEEDED"]
         signals = offset.get("signals") or {}
@@ -115,7 +115,7 @@ class Resync:
 
 
 def resyncs(folder: Path) -> Iterator[Resync]:
-    """Those of a folder."""
+    """Yield the requests in a folder."""
     for path in sorted(folder.glob("*.json")):
         known = json.loads(path.read_text())
         name = TableName(tuple(known["namespace"]), known["name"])
@@ -126,9 +126,9 @@ def resyncs(folder: Path) -> Iterator[Resync]:
 
 
 def new_epoch(before: Mapping[str, Any], offset: Mapping[str, Any]) -> int:
-    """The epoch that begins with a range by a snapshot of all tables, because the log from `before`
-    on was gone or is not read; 0: none does. A first copy that begins again is not meant: the log
-    has what was changed since its first beginning."""
+    """Return the epoch that begins with a range in which a snapshot reads all tables, because the
+    log from `before` on was lost or is not read; 0: no epoch begins. A first copy that restarts
+    does not count: the log has the changes since its first start."""
     epoch, former = offset.get("epoch", 0), before.get("epoch", 0)
     begins = 0 < former < epoch and _reads_all(offset) and not _reads_all(before)
     return epoch if begins else 0

@@ -1,8 +1,8 @@
-"""Tables whose replication has stopped: why, and the changes that are kept beside them.
+"""Tables whose replication has stopped: the reasons, and the changes that are kept outside of them.
 
-A table that cannot take a change stops alone. Its changes wait in a folder of their own,
-micro-batch by micro-batch, until the table takes them, after a restart with another configuration
-for example, or is copied again.
+A table that cannot take a change stops alone. Its changes wait in a separate folder, micro-batch by
+micro-batch, until the table takes them, for example after a restart with another configuration, or
+is copied again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ERROR = "error.json"
 
 
 class StoppedTable(KeptChanges):
-    """What is known of one table. Its folder is there while the table is stopped."""
+    """The error and the kept changes of one table. Its folder exists while the table is stopped."""
 
     @property
     def is_stopped(self) -> bool:
@@ -30,7 +30,7 @@ class StoppedTable(KeptChanges):
 
     @property
     def error(self) -> HeadraceError:
-        """Why."""
+        """The reason of the stop."""
         known = json.loads((self.folder / _ERROR).read_text())
         return HeadraceError(known["code"], known["message"], known["remedy"])
 
@@ -40,10 +40,10 @@ class StoppedTable(KeptChanges):
         return bool(json.loads((self.folder / _ERROR).read_text()).get("lost"))
 
     def stop(self, error: HeadraceError, *, loses: bool = False) -> None:
-        """From now on the table's changes are kept; `loses`: they are not, because some of them
-        are lost. Raises OSError."""
+        """Begin to keep the table's changes; `loses`: they are not kept, because some of them are
+        lost. Raises OSError."""
         if not self.is_stopped:
-            shutil.rmtree(self.folder, ignore_errors=True)  # a run was killed in `resume`
+            shutil.rmtree(self.folder, ignore_errors=True)  # left by a kill in `resume`
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {
             "namespace": self.name.namespace,
@@ -59,14 +59,14 @@ class StoppedTable(KeptChanges):
                 self.drop(number)
 
     def resume(self) -> None:
-        """Forget everything: the table takes changes again."""
-        # Without its error a folder is nothing, so a kill within leaves no stopped table.
+        """Delete the state: the table takes changes again."""
+        # A folder without its error is ignored, so a kill in between leaves no stopped table.
         (self.folder / _ERROR).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def stopped_tables(folder: Path) -> Iterator[StoppedTable]:
-    """The tables that are stopped."""
+    """Yield the tables that are stopped."""
     for path in sorted(folder.glob(f"*/{_ERROR}")):
         known = json.loads(path.read_text())
         yield StoppedTable(folder, TableName(tuple(known["namespace"]), known["name"]))

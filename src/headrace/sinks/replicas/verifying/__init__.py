@@ -1,1 +1,1 @@
-"""Replicas compared with their source while they are replicated: `headrace verify`."""
+"""Comparison of replicas with their source while they are replicated: `headrace verify`."""

@@ -1,9 +1,9 @@
-"""One replica compared with its source while changes go on.
+"""Compares one replica with its source while changes continue.
 
-A row differs for certain when the replica had it before and after the source was read, at the same
+A row certainly differs if the replica had it before and after the source was read, at the same
 place of its files, and the replica has passed the place of the log at which the source was read:
-then no change of the row came between, and the source has another one. Every other row that seems
-to differ is looked at again.
+then the row was not changed in between, and the source has a different one. Every other row that
+seems to differ is checked again.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     from headrace.snapshots.incremental.rows import ChunkRows
 
 _MOST_SUSPECTS, _MOST_BYTES, _SETTLE_SECONDS = 50_000, 64 << 20, 30.0
-"""When so many rows seem to differ, or so long after the first of them, they are looked at."""
+"""The numbers of rows that seem to differ, and of their bytes, and the seconds since the first of
+them, after which they are checked."""
 _ROUNDS = 6
-"""How often a row is looked at."""
+"""How often a row is checked."""
 _REPORT_SECONDS, _KEEP_SECONDS = 30.0, 5.0
 _MOST_KEYS = 500
-"""Rows that a repair names one by one; of more, all of the table is copied."""
+"""The most rows that a repair copies by their keys; if more differ, it copies the whole table."""
 
 
 @dataclass(frozen=True)
 class ComparedColumns:
-    """What is compared: the columns, those of the key among them, and their types in the
-    replica."""
+    """The compared columns, including those of the key, and their types in the replica."""
 
     key: tuple[str, ...]
     types: dict[str, pa.DataType]
@@ -71,13 +71,14 @@ class ComparedColumns:
 
     @property
     def empty(self) -> pa.Table:
-        """No rows."""
+        """A table of the columns without rows."""
         return pa.schema(list(self.types.items())).empty_table()
 
 
 class TableComparison:
-    """See the module. `sources` are the tables of the source whose rows the replica has; `require`
-    raises what ends the comparison of the table. Raises HeadraceError, OSError."""
+    """The comparison that the module describes. `sources` are the source tables whose rows the
+    replica has; `require` raises an error to end the comparison of the table. Raises HeadraceError,
+    OSError."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class TableComparison:
         self._has_sought = False
 
     def run(self) -> Found:
-        """Compare all rows; continues where a former run was interrupted."""
+        """Compare all rows; continues an interrupted run."""
         self._begin()
         self._began = time.monotonic()
         while self._progress.source < len(self._sources):
@@ -116,7 +117,7 @@ class TableComparison:
         self._state.forget()
         return self._progress.found
 
-    # -- the pass ---------------------------------------------------------------------------------
+    # -- reading the source -----------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._initial = self._present()
@@ -143,7 +144,7 @@ class TableComparison:
             yield each
 
     def _present(self) -> ReplicaRows:
-        """The replica as it is now."""
+        """Return the current rows of the replica."""
         self._table.refresh()
         rows = ReplicaRows(self._table, self._columns.names)
         if rows.types != self._columns.types:
@@ -199,7 +200,7 @@ class TableComparison:
             )
 
     def _pace(self, rows: int) -> None:
-        """Read no faster than the request says."""
+        """Limit the rate of reading to that of the request."""
         self._request.check()
         if self._request.rate is None:
             return
@@ -209,7 +210,7 @@ class TableComparison:
             self._request.check()
 
     def _keep(self) -> None:
-        """Keep the progress: nothing waits to be looked at."""
+        """Store the progress; no row may be waiting for a check."""
         self._index.flush()
         self._state.keep(self._progress)
         self._kept = time.monotonic()
@@ -227,7 +228,7 @@ class TableComparison:
         self._keep()
 
     def _suspects(self, rows: pa.Table, chunks: Sequence[Chunk]) -> Suspects:
-        """Rows of the source that the index does not have."""
+        """Return rows of the source that the index does not have."""
         firsts = np.sort(KeySet(rows.select(self._columns.key)).first_rows())
         rows, chunks = rows.take(pa.array(firsts)), [chunks[at] for at in firsts.tolist()]
         keys = rows.select(self._columns.key)
@@ -242,7 +243,7 @@ class TableComparison:
         )
 
     def _settle(self, suspects: Suspects) -> None:
-        """Look at rows until it is known of each whether it differs, or the rounds are over."""
+        """Check rows until each of them is known to differ or not, or the rounds are over."""
         for number in range(_ROUNDS):
             if not len(suspects):
                 return
@@ -251,7 +252,8 @@ class TableComparison:
         self._count(unsettled=len(suspects))
 
     def _look_at(self, suspects: Suspects) -> Suspects:
-        """One round: rows of which it is not known yet, with what the replica has now."""
+        """Check rows once; returns those whose verdict is unknown, with their current rows in the
+        replica."""
         position = self._query.await_place(self._source.place(), self._require)
         now, rows, numbers = self._in_replica(suspects.keys)
         rest: list[int] = []
@@ -272,8 +274,8 @@ class TableComparison:
     def _in_replica(
         self, keys: pa.Table
     ) -> tuple[list[tuple[RowPlace, ...]], pa.Table, list[list[int]]]:
-        """The rows of distinct keys in the replica now: the places of each, all rows, and which of
-        them are of each key."""
+        """Return the current rows of distinct keys in the replica: the places of each key's rows,
+        all rows, and the numbers of each key's rows."""
         places, rows = self._present().find(keys)
         numbers: list[list[int]] = [[] for _ in range(keys.num_rows)]
         key_set = KeySet(keys)
@@ -286,7 +288,7 @@ class TableComparison:
         return [tuple(sorted(places[at] for at in of)) for of in numbers], rows, numbers
 
     def _read_again(self, rest: Suspects) -> Suspects:
-        """The same rows with what the source has now."""
+        """Return the rows with their current values at the source."""
         chunks = dict.fromkeys(chunk for chunk in rest.chunks if chunk is not None)
         read = ((chunk, self._made(chunk.table, self._source.again(chunk))) for chunk in chunks)
         unknown = [at for at, chunk in enumerate(rest.chunks) if chunk is None]
@@ -301,8 +303,9 @@ class TableComparison:
         return looked_up(rest, chain(read, sought), self._columns.empty)
 
     def _sought(self, keys: pa.Table) -> Iterable[tuple[Chunk, pa.Table]] | None:
-        """The rows that the source has of keys which no chunk had: by queries for them, or, where
-        the database takes none, by reading all rows. None: all rows were read once already."""
+        """Return the source's rows of keys that no chunk had: with queries for these keys, or, if
+        the database does not support them, by reading all rows. None: all rows were read once
+        already."""
         queries = None if self._has_sought else self._source.queries(keys)
         if queries is not None:
             try:
@@ -316,7 +319,7 @@ class TableComparison:
         return self._selected([None])
 
     def _selected(self, queries: Sequence[str | None]) -> Iterator[tuple[Chunk, pa.Table]]:
-        """The rows of the source that filters select (None: all), in chunks."""
+        """Yield the rows of the source that filters select (None: all), in chunks."""
         for table in self._sources:
             for query in queries:
                 for chunk, rows, _ in self._source.chunks(table, condition=query):
@@ -324,10 +327,10 @@ class TableComparison:
                     if rows is not None:
                         yield chunk, self._made(table, rows)
 
-    # -- rows that no chunk had -------------------------------------------------------------------
+    # -- rows in no chunk -------------------------------------------------------------------------
 
     def _look_at_surplus(self) -> None:
-        """Look at the rows of the index that are of no row of the source."""
+        """Check the rows of the index that belong to no row of the source."""
         changed: list[tuple[pa.Table, list[tuple[RowPlace, ...]]]] = []
         for numbers in pieces(self._index.unseen(), _MOST_SUSPECTS):
             keys = self._initial.keys_at(self._index.by_file(numbers))
@@ -343,7 +346,7 @@ class TableComparison:
             self._keep()
         if not changed:
             return
-        # They were written again since then, by a compaction for example, or by a change.
+        # The rows were rewritten meanwhile, by a change or for example a compaction.
         keys = pa.concat_tables([keys for keys, _ in changed])
         firsts = np.sort(KeySet(keys).first_rows())
         before = [places for _, of in changed for places in of]
@@ -358,7 +361,7 @@ class TableComparison:
         none = [None] * count
         return Suspects(keys, self._columns.empty, [*none], [-1] * count, [*none], before, [*none])
 
-    # -- what was found ---------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------
 
     def _report(self, suspects: Suspects, at: int, rows: pa.Table, numbers: list[int]) -> None:
         key = {name: suspects.keys[name][at].as_py() for name in self._columns.key}
@@ -418,4 +421,4 @@ def _files_gone(name: str) -> HeadraceError:
 
 
 FILES_GONE = "replicas.files_gone"
-"""The code of the error of a comparison whose data files are gone."""
+"""The code of the error of a comparison whose data files were deleted."""

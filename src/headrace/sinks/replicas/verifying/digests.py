@@ -1,8 +1,9 @@
 """Digests of rows: 64 bits that are the same for equal rows, in any batch and process.
 
-Digests are of the values in the types of the replica, so nothing is compared as text: a decimal by
-its digits and scale, an instant by its microseconds. A null is no value of its type. NaN equals
-NaN, and 0.0 does not equal -0.0. The order of the elements of lists and maps counts.
+Digests are made from the values in the types of the replica, so nothing is compared as text: a
+decimal by its digits and scale, an instant by its microseconds. A null differs from every value of
+its type. NaN equals NaN, and 0.0 does not equal -0.0. The order of the elements of lists and maps
+counts.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 _NULL, _EMPTY = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
 _BLOCK_WORDS = 1 << 20
-"""Words of eight bytes that are in memory at a time."""
+"""The number of 8-byte words that are in memory at a time."""
 
 
 def row_digests(rows: pa.Table, columns: Sequence[str]) -> NDArray[np.uint64]:
-    """A digest of each row by these columns, in their order. Raises
+    """Return a digest of these columns, in their order, for each row. Raises
     HeadraceError("replicas.type_not_compared") for a type that no replica has."""
     digests = np.zeros(rows.num_rows, np.uint64)
     for name in columns:
@@ -34,7 +35,7 @@ def row_digests(rows: pa.Table, columns: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def key_digests(rows: pa.Table, key: Sequence[str]) -> NDArray[np.uint64]:
-    """A digest of the key of each row; equal keys have equal digests, 0.0 and -0.0 among them.
+    """Return a digest of the key of each row; equal keys have equal digests, even 0.0 and -0.0.
     Raises as `row_digests`."""
     return row_digests(plain_keys(rows.select(key)), key)
 
@@ -47,7 +48,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _digests(array: pa.Array, name: str) -> NDArray[np.uint64]:
-    """A digest of each value."""
+    """Return a digest of each value."""
     made = _digests_of_values(array, name)
     if array.null_count:
         made[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
@@ -55,7 +56,7 @@ def _digests(array: pa.Array, name: str) -> NDArray[np.uint64]:
 
 
 def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
-    """As `_digests`; what nulls have is any number."""
+    """Return a digest of each value, undefined for nulls."""
     kind, types = array.type, pa.types
     if types.is_string(kind):
         array = array.cast(pa.large_string())
@@ -84,7 +85,8 @@ def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
 
 
 def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
-    """By every byte, and by the length: words of eight bytes, each mixed with its place."""
+    """Return digests of all bytes and the length: words of eight bytes, each mixed with its
+    place."""
     count = len(array)
     if not count:
         return np.zeros(0, np.uint64)
@@ -118,7 +120,7 @@ def _sums(
     lengths: NDArray[np.int64],
     words: NDArray[np.int64],
 ) -> NDArray[np.uint64]:
-    """The sums of the mixed words of values that begin at `starts`."""
+    """Return the sums of the mixed words of values that begin at `starts`."""
     total = int(words.sum())
     firsts = np.cumsum(words) - words
     places = np.arange(total, dtype=np.int64) - np.repeat(firsts, words)
@@ -130,7 +132,7 @@ def _sums(
 
 
 def _sums_of_runs(values: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The sum of each run of so many values, modulo 2^64."""
+    """Return the sum of each run of `counts` values, modulo 2^64."""
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     ends = np.cumsum(counts)
     made: NDArray[np.uint64] = sums[ends] - sums[ends - counts]
@@ -138,7 +140,7 @@ def _sums_of_runs(values: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDAr
 
 
 def _digests_of_lists(array: pa.Array, name: str) -> NDArray[np.uint64]:
-    """By the elements, each mixed with its place, and by their number."""
+    """Return digests of the elements, each mixed with its place, and of their number."""
     width = np.int64 if pa.types.is_large_list(array.type) else np.int32
     ends = np.frombuffer(array.buffers()[1], width)[array.offset : array.offset + len(array) + 1]
     offsets = ends.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The state of comparisons that were interrupted, in files beside those of the replicas."""
+"""The state of interrupted comparisons, in files beside those of the replicas."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PROGRESS, _INDEX = "progress.json", "index"
 
 @dataclass(frozen=True)
 class Found:
-    """What a comparison has found of a table so far. `keys` are those of rows that another copy of
-    these rows repairs, by the tables of the source; None: all rows have to be copied. The other
-    members are as in ComparedTable."""
+    """The results of a comparison of a table so far. `keys` are those of rows that a copy of these
+    rows repairs, by the source's tables; None: all rows have to be copied. The other members are as
+    in ComparedTable."""
 
     rows: int = 0
     chunks: int = 0
@@ -35,8 +35,9 @@ class Found:
 
 @dataclass(frozen=True)
 class TableProgress:
-    """How far a table is compared: `source` of its tables of the source are done, and the next one
-    up to `reading` (None: it is not begun). `signature` says what is compared."""
+    """The progress of a table's comparison: the number `source` of its source tables are done, and
+    the next one up to `reading` (None: not begun). `signature` identifies the compared columns and
+    tables."""
 
     signature: str
     found: Found = Found()
@@ -50,10 +51,10 @@ class ComparisonState:
     def __init__(self, folder: Path, name: TableName) -> None:
         self._folder = folder / quote(str(name), safe="")
         self.index = self._folder / _INDEX
-        """Where the index of the table's rows is."""
+        """The folder of the index of the table's rows."""
 
     def read(self, signature: str) -> TableProgress | None:
-        """What was kept; None: nothing, or it is of other columns."""
+        """Return the stored progress, or None if nothing is stored for this signature."""
         try:
             known = json.loads((self._folder / _PROGRESS).read_text())
             if known["signature"] != signature:
@@ -74,7 +75,7 @@ class ComparisonState:
             return None
 
     def keep(self, progress: TableProgress) -> None:
-        """Keep it in place of what was kept."""
+        """Store the progress in place of the former one."""
         found = progress.found
         keys = None if found.keys is None else {k: list(v) for k, v in found.keys.items()}
         if keys is not None and not _is_plain(keys):
@@ -97,12 +98,12 @@ class ComparisonState:
         replace_text(self._folder / _PROGRESS, json.dumps(known, ensure_ascii=False))
 
     def forget(self) -> None:
-        """Begin again: nothing is kept."""
+        """Delete the stored progress."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _is_plain(keys: Mapping[str, Any]) -> bool:
-    """Whether JSON gives all values of keys back as they are."""
+    """Return whether JSON preserves all values of keys."""
     return all(
         isinstance(value, str | int) and not isinstance(value, bool)
         for of in keys.values()
@@ -115,13 +116,13 @@ _RESULTS = "results.json"
 
 
 class FinishedTables:
-    """The tables that a comparison is done with, until it is done with all."""
+    """The finished tables of a comparison, until all are finished."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / _RESULTS
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Their results, as JSON, by their names; none where nothing was interrupted."""
+        """Return their results as JSON, by name; empty if no comparison was interrupted."""
         try:
             known = json.loads(self._path.read_text())
         except (OSError, ValueError):
@@ -129,13 +130,13 @@ class FinishedTables:
         return known if isinstance(known, dict) else {}
 
     def add(self, table: ComparedTable) -> None:
-        """Keep a result. Raises OSError."""
+        """Store a result. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
         known = self.read() | {table.name: table.to_json(with_repairs=True)}
         replace_text(self._path, json.dumps(known, ensure_ascii=False))
 
     def forget(self) -> None:
-        """Forget everything but the lock: all tables are done, or the comparison begins again."""
+        """Delete everything but the lock: all tables are finished, or the comparison restarts."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

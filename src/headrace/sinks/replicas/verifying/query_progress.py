@@ -1,4 +1,4 @@
-"""How far a query has replicated the log, by its checkpoint."""
+"""The position up to which a query has replicated the log, from its checkpoint."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _LOOK_SECONDS = 0.2
 
 
 class QueryProgress:
-    """The finished micro-batches of a query: the tables have whatever came before their end."""
+    """The finished micro-batches of a query: the tables have all changes before their end."""
 
     def __init__(self, checkpoint: Path, current: CurrentRows, request: ComparisonRequest) -> None:
         self._checkpoint, self._current, self._request = checkpoint, current, request
 
     def offset(self) -> Offset[Any] | None:
-        """The end of the last one; None: it cannot be read, or nothing was replicated yet. Raises
-        HeadraceError as `Offset.from_json`."""
+        """Return the end of the last one; None: it cannot be read, or nothing was replicated yet.
+        Raises HeadraceError as `Offset.from_json`."""
         stored = stored_offset(self._checkpoint)
         return None if stored is None else self._current.read_offset(stored)
 
     def require_tables(self) -> None:
-        """Refuse a query whose tables are not whole yet. Raises
+        """Refuse a query whose tables are not completely copied yet. Raises
         HeadraceError("replicas.not_copied_yet")."""
         offset = self.offset()
         if offset is None or offset.is_initial or offset.snapshot is not None:
@@ -43,9 +43,9 @@ class QueryProgress:
             )
 
     def await_place(self, place: int, check: Callable[[], None]) -> str:
-        """Wait until the tables have everything before a place, and say where they are. `check` is
-        called often. Raises what it raises, and HeadraceError("replicas.query_behind") when the
-        query does not come further for as long as the request says."""
+        """Wait until the tables have all changes before a place; returns their position. Calls
+        `check` repeatedly. Raises what it raises, and HeadraceError("replicas.query_behind") if the
+        query makes no progress for the time of the request."""
         patience = Deadline(self._request.wait_seconds)
         reached = -1
         while True:

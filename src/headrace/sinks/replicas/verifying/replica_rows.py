@@ -1,4 +1,4 @@
-"""The live rows of a replica at its present state, as the table's columns and as digests."""
+"""The live rows of a replica in one state, as columns of the table and as digests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class ReplicaRows:
-    """One state of a table. `columns` are those that are compared; rows that the source deleted and
-    soft deletes keep are no rows here."""
+    """The rows of one state of a table. `columns` are those to compare; rows that the source
+    deleted and soft deletes keep do not count as rows."""
 
     def __init__(self, table: LakeTable, columns: Sequence[str]) -> None:
-        """Of the table as it is now. Raises HeadraceError."""
+        """Read the current state of the table. Raises HeadraceError."""
         transaction = table.begin(ColumnChange())
         self._name = str(table.name)
         self._storage, self._files = transaction.storage, transaction.files
@@ -38,7 +38,7 @@ class ReplicaRows:
 
     @property
     def rows(self) -> int:
-        """How many rows the data files have that no vector deletes."""
+        """The number of rows of the data files that no vector deletes."""
         return sum(file.rows - file.deleted for file in self._files)
 
     @property
@@ -47,7 +47,7 @@ class ReplicaRows:
         return {each.name: each.type for each in self._schema.columns if each.name in self.columns}
 
     def digests(self) -> Iterator[PlacedDigests]:
-        """Of every row, in batches. Raises HeadraceError, OSError."""
+        """Yield the digests of all rows, in batches. Raises HeadraceError, OSError."""
         key = self._schema.key
         for file in self._files:
             for positions, rows in live_batches(self._storage, file, self._read):
@@ -59,8 +59,8 @@ class ReplicaRows:
                 )
 
     def find(self, keys: pa.Table) -> tuple[list[RowPlace], pa.Table]:
-        """The rows of distinct keys: their places, and the compared columns, in the same order.
-        Raises HeadraceError, OSError."""
+        """Return the rows of distinct keys: their places, and the compared columns, in the same
+        order. Raises HeadraceError, OSError."""
         key = self._schema.key
         rest = [name for name in self._read if name not in key] or [*key[:1]]
         found = scan(
@@ -70,7 +70,7 @@ class ReplicaRows:
             types = self.types
             empty = pa.schema([(name, types[name]) for name in self.columns]).empty_table()
             return [], empty
-        # The values come file by file, and in each in the order of the positions.
+        # Values are ordered by file, and in each file by position.
         places = [
             (path, position)
             for path, positions in found.positions.items()
@@ -87,8 +87,8 @@ class ReplicaRows:
         return [RowPlace(path, position, digest) for (path, position), digest in pairs], rows
 
     def keys_at(self, positions: Mapping[str, NDArray[np.int64]]) -> pa.Table | None:
-        """The distinct keys of rows at positions of data files, of which there are some, whether
-        they are live or not; None: a file is not of the table any more. Raises HeadraceError,
+        """Return the distinct keys of rows at positions of data files, at least one, whether they
+        are live or not; None: the table no longer has one of the files. Raises HeadraceError,
         OSError."""
         files = {file.path: file for file in self._files}
         key = self._schema.key
@@ -107,7 +107,7 @@ class ReplicaRows:
 
 
 def _present(rows: pa.Table) -> NDArray[np.bool_] | None:
-    """Which rows the source has not deleted; None: all."""
+    """Return a mask of the rows that the source has not deleted; None: all rows."""
     if DELETED not in rows.column_names:
         return None
     deleted = pc.fill_null(rows[DELETED], False)

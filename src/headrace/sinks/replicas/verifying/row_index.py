@@ -1,5 +1,5 @@
-"""An index of the rows that a replica had at one of its states: digests of keys and rows, and where
-the rows are, in files of the state folder.
+"""An index of the rows that a replica had in one state: digests of keys and rows, and the places of
+the rows, in files of the state folder.
 
 It takes 25 bytes a row on disk. Rows are divided by the first byte of their key's digest and sorted
 part by part, so that memory does not grow with the table.
@@ -26,8 +26,8 @@ _ROWS, _SEEN, _FILES = "rows", "seen", "files.json"
 
 
 class RowPlace(NamedTuple):
-    """A row of a replica: the data file, its position there, and its digest. A row that is written
-    again, even with the same values, has another place."""
+    """A row of a replica: the data file, its position in the file, and its digest. A row that is
+    rewritten, even with the same values, has another place."""
 
     file: str
     position: int
@@ -36,7 +36,7 @@ class RowPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacedDigests:
-    """Digests of rows of one data file, with their positions there."""
+    """Digests of rows of one data file, with their positions in it."""
 
     file: str
     keys: NDArray[np.uint64]
@@ -45,11 +45,11 @@ class PlacedDigests:
 
 
 class RowIndex:
-    """See the module. `entries` are sorted by the digest of the key; `seen` says which of them
-    belong to a row that the source has."""
+    """The index that the module describes. `entries` are sorted by the digest of the key; `seen`
+    marks those that belong to a row of the source."""
 
     def __init__(self, folder: Path) -> None:
-        """Open an index that `build` made. Raises OSError and ValueError."""
+        """Open an index that `build` wrote. Raises OSError and ValueError."""
         self._files: list[str] = json.loads((folder / _FILES).read_text())
         count = (folder / _ROWS).stat().st_size // _ENTRY.itemsize
         self.entries: NDArray[np.void] = np.zeros(0, _ENTRY)
@@ -61,7 +61,7 @@ class RowIndex:
 
     @staticmethod
     def build(folder: Path, rows: Iterable[PlacedDigests]) -> RowIndex:
-        """Write an index of these rows into a folder that has none. Raises OSError."""
+        """Write an index of these rows to a folder without one. Raises OSError."""
         folder.mkdir(parents=True, exist_ok=True)
         files: dict[str, int] = {}
         parts = [folder / f"part-{number:03d}" for number in range(_PARTS)]
@@ -98,12 +98,12 @@ class RowIndex:
         return len(self.entries)
 
     def ranges(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first entry of each key's digest, and the one after its last."""
+        """Return the first entry of each key's digest, and the end of its entries."""
         return np.searchsorted(self._keys, keys), np.searchsorted(self._keys, keys, "right")
 
     def are_equal(self, keys: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether the replica has just one row of each key, which is equal to that of the source;
-        all entries of these keys are marked as seen."""
+        """Return whether the replica has exactly one row of each key, equal to that of the source.
+        Marks all entries of these keys as seen."""
         firsts, ends = self.ranges(keys)
         is_one = ends - firsts == 1
         made: NDArray[np.bool_] = is_one.copy()
@@ -114,7 +114,7 @@ class RowIndex:
         return made
 
     def places(self, keys: NDArray[np.uint64]) -> list[tuple[RowPlace, ...]]:
-        """The rows of each key's digest, in the order of their places."""
+        """Return the rows of each key's digest, in the order of their places."""
         firsts, ends = self.ranges(keys)
         pairs = zip(firsts.tolist(), ends.tolist(), strict=True)
         return [
@@ -123,16 +123,16 @@ class RowIndex:
         ]
 
     def place(self, number: int) -> RowPlace:
-        """The place of an entry."""
+        """Return the place of an entry."""
         entry = self.entries[number]
         return RowPlace(self._files[int(entry["file"])], int(entry["position"]), int(entry["row"]))
 
     def unseen(self) -> NDArray[np.int64]:
-        """The numbers of the entries that are not marked as seen."""
+        """Return the numbers of the entries that are not marked as seen."""
         return np.flatnonzero(~self.seen)
 
     def by_file(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """The positions of entries by their data files, in ascending order."""
+        """Return the positions of entries by data file, in ascending order."""
         chosen = self.entries[numbers]
         return {
             self._files[int(file)]: np.sort(chosen["position"][chosen["file"] == file]).astype(
@@ -142,11 +142,11 @@ class RowIndex:
         }
 
     def flush(self) -> None:
-        """Have the marks on disk. Raises OSError."""
+        """Write the marks to disk. Raises OSError."""
         if isinstance(self.seen, np.memmap):
             self.seen.flush()
 
 
 def pieces(numbers: NDArray[np.int64], size: int) -> Sequence[NDArray[np.int64]]:
-    """Numbers in pieces of at most `size`."""
+    """Split numbers into pieces of at most `size`."""
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]

@@ -1,4 +1,5 @@
-"""The rows of the source, chunk by chunk, as columns of a replica: by the way of a first copy."""
+"""Reads the rows of the source in chunks, as columns of a replica, in the same way as a first
+copy."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ from headrace.spark.task import read_records
 _NAME = "headrace verify"
 _KEYS_OF_QUERY = 50
 NOT_READABLE = "replicas.not_readable"
-"""The code of the error of rows that the database does not give."""
+"""The code of the error for rows that cannot be read from the database."""
 _WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of keys of a table of the source, (lower, upper], and the order of these keys; of the
-    rows that a filter selects (None: of all)."""
+    """A range (lower, upper] of keys of a source table, in the `order` of keys; only with the rows
+    that the filter `condition` selects (None: all)."""
 
     table: str
     lower: Key | None
@@ -44,8 +45,9 @@ class Chunk:
 
 
 class SourceRows:
-    """Rows that a connector reads now. Methods raise HeadraceError: ("replicas.not_readable") for a
-    table that cannot be read, and what making columns of values raises."""
+    """The current rows of the source, read by a connector. Methods raise HeadraceError:
+    ("replicas.not_readable") for a table that cannot be read, and errors of the conversion to
+    columns."""
 
     def __init__(
         self, config: ConnectorConfig, options: ReplicaOptions, current: CurrentRows
@@ -68,8 +70,9 @@ class SourceRows:
         progress: SignalProgress | None = None,
         condition: str | None = None,
     ) -> Iterator[tuple[Chunk, ChunkRows | None, SignalProgress]]:
-        """The chunks of a table from `progress` on, each with the progress after it; the last one
-        may have no rows. `condition`: only the rows that a filter selects, as of a signal."""
+        """Yield the chunks of a table from `progress` on, each with the progress after it; the last
+        one may have no rows. With `condition` only the rows that this filter of a signal
+        selects."""
         pending = Pending(table, _NAME, condition)
         at = progress or SignalProgress((pending,))
         config = self._config
@@ -100,7 +103,7 @@ class SourceRows:
                     return
 
     def again(self, chunk: Chunk) -> ChunkRows:
-        """The rows of a chunk as they are now."""
+        """Return the current rows of a chunk."""
         pending = Pending(chunk.table, _NAME, chunk.condition)
         insert = Insert(
             (0, 0, 0, 0), 0, None, 0, pending, chunk.lower, chunk.upper, order=chunk.order
@@ -113,8 +116,8 @@ class SourceRows:
             raise _not_readable(chunk.table, str(problem)) from None
 
     def queries(self, keys: pa.Table) -> list[str] | None:
-        """Filters that select the rows of these keys, with which `chunks` reads few rows; None:
-        they cannot be written, because of the key's types or because transforms change keys."""
+        """Return filters that select the rows of these keys, so that `chunks` reads few rows; None:
+        not possible, because of the key's types or because transforms change keys."""
         if self._config.transforms:
             return None
         made: list[str] = []
@@ -129,8 +132,8 @@ class SourceRows:
     def columns(
         self, table: str, rows: ChunkRows, replica: TableName, types: Mapping[str, pa.DataType]
     ) -> pa.Table:
-        """The columns of a replica, in these types, of what its rows are by these rows of the
-        source: none for rows that transforms leave out, or send elsewhere."""
+        """Convert rows of the source to the replica's columns, in these types; without rows that
+        transforms leave out or route elsewhere."""
         part = self._current.slice_of(Pending(table, _NAME), rows, time.time_ns() // 1000)
         made = [pa.schema(list(types.items())).empty_table()]
         for records in read_records(part, self._config):
@@ -158,7 +161,7 @@ def _conformed(rows: pa.Table, replica: TableName, types: Mapping[str, pa.DataTy
 
 
 def changed_meanwhile(table: str) -> HeadraceError:
-    """The error of a table of the source that became another one while it was read."""
+    """Return the error for a source table whose columns or key changed while it was read."""
     return HeadraceError(
         "replicas.source_changed",
         f"{table} or its key was changed while its rows were compared",

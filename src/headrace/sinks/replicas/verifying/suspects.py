@@ -1,4 +1,4 @@
-"""Rows that seem to differ, and what the source has of them when it is read again."""
+"""Rows that seem to differ, and their values at the source when it is read again."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from headrace.sinks.replicas.verifying.source_rows import Chunk
 
 @dataclass
 class Suspects:
-    """Rows that seem to differ, of distinct keys. Of each: the digest that the source's row had
-    (None: there was no row) and its number in `rows`, the chunk that it was read in (None: no chunk
-    had it), the rows that the replica had before, and the digest of the source's row if the replica
-    lacked it in the round before."""
+    """Rows that seem to differ, of distinct keys. For each: the digest of the source's row (None:
+    no row) and its number in `rows`, the chunk that contained it (None: no chunk), the rows that
+    the replica had before, and the digest of the source's row if the replica lacked it in the
+    previous round."""
 
     keys: pa.Table
     rows: pa.Table
@@ -33,7 +33,7 @@ class Suspects:
         return len(self.source)
 
     def taken(self, places: Sequence[int]) -> Suspects:
-        """Some of them, by their places."""
+        """Return some of them, by their places."""
         return Suspects(
             self.keys.take(pa.array(places, pa.int64())),
             self.rows,
@@ -48,8 +48,8 @@ class Suspects:
 def looked_up(
     suspects: Suspects, read: Iterable[tuple[Chunk, pa.Table]], empty: pa.Table
 ) -> Suspects:
-    """The same with the rows that the source has now: those of their keys in chunks that were read
-    again. Of a row that is not there its chunk stays. `empty` has the compared columns."""
+    """Return the suspects with the current rows of the source, from chunks that were read again. A
+    row that no longer exists keeps its chunk. `empty` has the compared columns."""
     count = len(suspects)
     key_set = KeySet(suspects.keys)
     places_of_keys = key_set.first_rows()

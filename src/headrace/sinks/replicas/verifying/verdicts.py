@@ -1,4 +1,4 @@
-"""Whether a row differs, by what the source and the replica had of it, one after the other."""
+"""Decides whether a row differs, from its successive states at the source and in the replica."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.sinks.replicas.verifying.row_index import RowPlace
 
 
 class Verdict(Enum):
-    """What is known of a row."""
+    """The result of the check of a row."""
 
     EQUAL = auto()
     DIFFERS = auto()
@@ -22,14 +22,16 @@ def verdict(
     after: Sequence[RowPlace],
     lacked: int | None,
 ) -> Verdict:
-    """`source` is the digest of the row that the source had (None: it had none) when it was read,
-    `before` are the rows of its key that the replica had before that, and `after` those that it has
-    now that it has passed the place of the log at which the source was read. `lacked` is the digest
-    of the source's row in the round before, in which the replica had none (None: it was not so).
+    """Decide whether a row differs.
 
-    A row of the replica that is at the same place before and after was not touched between, and a
-    change of it would have. Of a row that the replica has neither before nor after it is not known
-    whether it came and went; it is missing when the source had the same one in two rounds.
+    `source` is the digest of the source's row when it was read (None: no row), `before` are the
+    rows of its key that the replica had before that, and `after` those that it has after it has
+    passed the place of the log at which the source was read. `lacked` is the digest of the source's
+    row in the previous round if the replica had no row then (else None).
+
+    A row of the replica at the same place before and after was not changed in between, because a
+    change would have moved it. If the replica has a row neither before nor after, it may have been
+    added and deleted in between; it is missing if the source had the same row in two rounds.
     """
     former, late = tuple(before), tuple(after)
     if source is None:

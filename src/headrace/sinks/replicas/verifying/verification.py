@@ -1,4 +1,4 @@
-"""All replicas of a query, compared with their source one after the other."""
+"""Compares all replicas of a query with their source, one after the other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FOLDER, _STOPPED = "verify", "stopped"
 _NOT_COMPARED = "replicas.not_compared"
 _MOST_TRIES = 3
 _ENDS = frozenset({"replicas.query_behind", "replicas.not_copied_yet"})
-"""Codes of errors that are not of one table."""
+"""Codes of errors that concern more than one table."""
 
 
 def compare_replicas(
@@ -48,8 +48,8 @@ def compare_replicas(
     current: CurrentRows,
     request: ComparisonRequest,
 ) -> Iterator[ComparedTable]:
-    """What was found of each table, as soon as it is known. Raises HeadraceError; a table that
-    cannot be compared is no error."""
+    """Yield the result of each table as soon as it is known. Raises HeadraceError, but not for a
+    table that cannot be compared, which is a result, too."""
     yield from _Verification(lake, options, query, current, request).run()
 
 
@@ -100,8 +100,8 @@ class _Verification:
         finished.forget()
 
     def _captured(self) -> dict[TableName, dict[str, TableSchema | HeadraceError]]:
-        """The replicas, with the tables of the source whose rows they have, and the columns that
-        these give them, or why they give none."""
+        """Return the replicas, with the source tables whose rows they have, and for each of these
+        the columns that it provides, or the error if it provides none."""
         made: dict[TableName, dict[str, TableSchema | HeadraceError]] = {}
         for each in captured_shapes(self._config, self.options, event_shapes(self._config)):
             schema: TableSchema | HeadraceError
@@ -156,7 +156,7 @@ class _Verification:
         )
 
     def _require_replicated(self, name: TableName) -> None:
-        """Refuse a table that takes no changes now, or has not all rows."""
+        """Refuse a table that takes no changes now, or is incomplete."""
         stopped = StoppedTable(self.query.state / _STOPPED, name)
         if stopped.is_stopped:
             raise _not_compared(name, f"it has stopped: {stopped.error.message}", stopped.error)
@@ -180,7 +180,7 @@ class _Verification:
         schemas: Mapping[str, TableSchema | HeadraceError],
         notes: list[str],
     ) -> ComparedColumns:
-        """The columns that the replica and all tables of its source have."""
+        """Return the columns that the replica and all its source tables have."""
         name, text = table.name, table.properties().get(SOURCE, "")
         schema = table.schema()
         given: list[TableSchema] = []
