@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,9 @@ def _cpu_model() -> str:
 
 
 def write(name: str, runs: int, figures: Figures) -> None:
-    """Keep the figures as `results/NAME.json`."""
+    """Keep the figures as `results/NAME.json`, with the machine and today's date (UTC)."""
     machine = {"cpu": _cpu_model(), "cores": os.cpu_count(), "python": platform.python_version()}
+    date = datetime.now(UTC).date().isoformat()
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"machine": machine, "runs": runs, **figures}, indent=1)
+    text = json.dumps({"date": date, "machine": machine, "runs": runs, **figures}, indent=1)
     (RESULTS / f"{name}.json").write_text(text + "\n")
