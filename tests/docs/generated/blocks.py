@@ -1,5 +1,5 @@
-"""Blocks of pages that are made of recordings and of files: `python -m tests.docs.generated.blocks`
-writes them, and `make docs` runs it.
+"""Blocks of pages that are made of recordings, measurements and files:
+`python -m tests.docs.generated.blocks` writes them, and `make docs` runs it.
 
 A comment before a block or a table says what it has: its first word is the name of a function here,
 and the others are its arguments.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.generated.layout import layout
+from tests.docs.generated.measurements import measured
 from tests.docs.pages import ROOT, pages
 from tests.golden.transforms.cases import Case, cases, stored_records
 
@@ -107,7 +108,8 @@ def file(path: str) -> str:
 
 
 WRITERS: Mapping[str, Callable[..., str]] = {
-    writer.__name__: writer for writer in (recorded, compared, keys, given, result, results, file)
+    writer.__name__: writer
+    for writer in (recorded, compared, keys, given, result, results, measured, file)
 }
 
 
