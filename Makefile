@@ -33,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check checks fmt bench golden golden-live nightly chaos workloads fuzz docs site dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check checks fmt bench golden golden-live nightly chaos workloads fuzz docs pictures site dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -85,12 +85,14 @@ checks:
 	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done
 	@$(BIN)/python -m tests.docs.project.map | diff -u docs/map.md - || \
 	  { echo "docs/map.md is not current: make docs" >&2; exit 1; }
+	@$(BIN)/python -m benchmarks.chart | diff -u docs/pictures/benchmark.svg - || \
+	  { echo "docs/pictures/benchmark.svg is not current: make docs" >&2; exit 1; }
 
 fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, and the examples of the guides
+docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, the examples of the guides, and the benchmark's chart
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
@@ -100,6 +102,10 @@ docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, and
 	@$(BIN)/python -m tests.docs.project.map > docs/map.md
 	@$(BIN)/python -m tests.docs.project.decisions > docs/decisions/README.md
 	@$(BIN)/python -m tests.docs.generated.blocks
+	@$(BIN)/python -m benchmarks.chart > docs/pictures/benchmark.svg
+
+pictures: $(STAMP)  ## Draw the terminal of a demo of SECONDS=4, docs/pictures/demo.svg (make docs draws the chart of the benchmark)
+	@MAKEFLAGS=--no-print-directory $(BIN)/python -m release.terminal_picture docs/pictures/demo.svg make demo SECONDS=$(or $(SECONDS),4)
 
 site: $(STAMP)  ## The documentation as a site in build/site, with its links checked (REPOSITORY=https://…: links to sources lead there)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[site]'

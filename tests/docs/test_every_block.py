@@ -10,10 +10,7 @@ TYPED = ("sh", "sql", "python", "properties", "js")
 """Languages of blocks that a reader types or saves."""
 
 RUN_BY = {
-    "README.md": {
-        "import headrace\n\nevents": "docs/test_pages_in_spark.py",
-        "headrace.status(query)": "docs/test_pages_in_spark.py",
-    },
+    "README.md": {"import headrace\n\nevents": "docs/test_pages_in_spark.py"},
     "docs/guides/command-line.md": {
         "| head -2": "docs/test_first_steps.py",
         "transforms=unwrap,route": "cli/test_transform.py",

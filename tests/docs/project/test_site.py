@@ -113,6 +113,20 @@ def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
     assert not any("mermaid" in page.classes for page in pages)
 
 
+def test_the_pictures_are_shown(site: Path) -> None:
+    shown = {
+        (page.parent / address).resolve().relative_to(site)
+        for page in site.rglob("*.html")
+        for address in Loaded(page).addresses
+        if address.endswith(".svg")
+    }
+    pictures = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.svg")}
+    assert shown == pictures
+    assert len(pictures) >= 3
+    for picture in pictures:
+        assert (site / picture).read_bytes() == (ROOT / "docs" / picture).read_bytes()
+
+
 def test_the_styles_load_nothing_from_elsewhere(site: Path) -> None:
     styles = list(site.rglob("*.css"))
     assert styles
