@@ -10,14 +10,13 @@ from pathlib import Path
 from headrace.config.secret import names_a_secret, without_passwords, without_secrets
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.s3 import (
-    SCHEMES,
     access_of,
     is_s3,
     java_properties,
     names_s3,
     s3_warehouse,
 )
-from headrace.sinks.replicas.files.s3 import S3Access
+from headrace.sinks.replicas.files.s3 import SCHEMES, S3Access
 
 CATALOG, TABLE = "catalog.", "table."
 OPTIONS = ("warehouse", "catalog.type", "catalog.name", "catalog.uri", "format-version")
