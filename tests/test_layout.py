@@ -13,9 +13,6 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "demo", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
 PACKAGE = ROOT / "src/headrace"
-POSTGRESQL = PACKAGE / "connectors/postgresql"
-# Of the whole connector: what other sessions may do to tables that are read takes 700 of them.
-MOST_POSTGRESQL_LINES = 9_600
 
 
 def lines(path: Path) -> int:
@@ -63,10 +60,6 @@ def test_no_function_is_longer_than_100_lines() -> None:
         and (node.end_lineno or node.lineno) - node.lineno + 1 > MOST_FUNCTION_LINES
     }
     assert long == set()
-
-
-def test_the_first_connector_stays_within_its_lines() -> None:
-    assert sum(map(lines, POSTGRESQL.rglob("*.py"))) <= MOST_POSTGRESQL_LINES
 
 
 def paths_with_kernels() -> set[Path]:

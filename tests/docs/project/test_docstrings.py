@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-SOURCES = Path(__file__).parents[1] / "src/headrace"
+SOURCES = Path(__file__).parents[3] / "src/headrace"
 MOST = 30
 _PREPOSITIONS = (
     "after|along|among|as|at|because|before|behind|below|beside|between|by|for|from|if|in|instead"
