@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -141,3 +142,47 @@ def test_the_zip_of_pyspark_is_left_out_where_its_installation_is_there(tmp_path
     (tmp_path / "pyspark/__init__.py").touch()
     prefer_installed(path)
     assert path == ["/elsewhere/pyspark/python/lib/pyspark.zip", str(tmp_path)]
+
+
+def test_the_zip_of_py4j_is_left_out_where_the_same_release_is_imported(tmp_path: Path) -> None:
+    archive = "/spark/python/lib/py4j-0.10.9.9-src.zip"
+    other, same = tmp_path / "other", tmp_path / "same"
+    for place, release in ((other, "0.10.9.8"), (same, "0.10.9.9")):
+        (place / "py4j").mkdir(parents=True)
+        (place / "py4j/__init__.py").touch()
+        (place / f"py4j-{release}.dist-info").mkdir()
+    for installed in ([], [str(other)], [str(other), str(same)]):
+        path = [archive, *installed]
+        prefer_installed(path)
+        assert path == [archive, *installed]
+    path = [archive, str(tmp_path), str(same), str(other)]
+    prefer_installed(path)
+    assert path == [str(tmp_path), str(same), str(other)]
+
+
+def test_a_process_of_spark_looks_into_no_archive_of_its_path(tmp_path: Path) -> None:
+    spec = find_spec("pyspark")
+    assert spec is not None
+    spark = Path(spec.origin or "").parent
+    (jar,) = spark.glob("jars/spark-core_*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        assert not any(name.endswith((".py", ".pyc", ".so")) for name in archive.namelist())
+    archives = [*map(str, spark.glob("python/lib/*.zip")), str(jar)]
+    assert len(archives) == 3
+    (tmp_path / "shows.py").write_text(
+        "import sys, importlib.util, pyspark\n"
+        "found = [pyspark.__file__, importlib.util.find_spec('py4j').origin]\n"
+        "print(*found, *sys.path, *sys.path_importer_cache, sep='\\n')"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "shows"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*archives, str(FOLDER), str(tmp_path), *sys.path]),
+            "PYTHON_WORKER_FACTORY_SECRET": "c0ffee",
+        },
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    shown = run.stdout.splitlines()
+    assert str(tmp_path) in shown
+    assert [line for line in shown if line.startswith(tuple(archives))] == []

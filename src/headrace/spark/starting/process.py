@@ -1,5 +1,5 @@
-"""The start of a process of Spark: before it imports anything, it connects to the JVM. The JVM
-waits 10 seconds for the connection, and without a limit for the rest."""
+"""The start of a process of Spark: before anything is imported, one that the JVM waits for is
+connected to it. It waits 10 seconds for that, and without a limit for the rest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """The module that Spark runs in a source's process."""
 _OF_CONNECT = "pyspark.sql.connect.streaming.worker"
 _WAITED_FOR = (RUNNER, f"{_OF_CONNECT}.foreach_batch_worker", f"{_OF_CONNECT}.listener_worker")
-"""Modules whose processes get 10 seconds; all connect by the same function. Those of Spark Connect
+"""Modules whose processes have 10 seconds; all connect by the same function. Those of Spark Connect
 run functions of a client."""
 _CONNECT_WITHIN_S = 8.0
 _QUIET_S = 10.0
-"""Seconds without data from the JVM, after which it has read this process's message."""
+"""Seconds without a word of the JVM, which by then has read what this process says."""
 _TRIES = 3
-"""Attempts to import, if memory or files are short."""
+"""Of importing, where memory or files are short."""
 _PAUSE_S = 1.0
 _EXCEPTION = -2
 """PySpark's SpecialLengths.PYTHON_EXCEPTION_THROWN."""
@@ -30,8 +30,8 @@ Connection = tuple[IO[bytes], socket.socket]
 
 
 def begin(module: str) -> None:
-    """Prepare a process that Spark starts for `module`; called first in it. Does not return if the
-    module cannot be run: the JVM gets the reason."""
+    """Called first in a process that Spark starts for `module`. Does not return where the module
+    cannot be run: the JVM gets the reason."""
     prefer_installed(sys.path)
     if module not in _WAITED_FOR:
         return
@@ -48,18 +48,42 @@ def begin(module: str) -> None:
 
 
 def prefer_installed(path: list[str]) -> None:
-    """Remove `pyspark.zip` from a path that contains the installation, too. A zip has no compiled
-    modules: each process would compile PySpark again, which is more than half of its start."""
-    for place in [place for place in path if place.endswith("/pyspark/python/lib/pyspark.zip")]:
-        package = place.removesuffix("/python/lib/pyspark.zip")
-        if os.path.dirname(package) in path and os.path.exists(f"{package}/__init__.py"):  # noqa: PTH110, PTH120
-            path.remove(place)
+    """Take archives from a path that a process can do without: `pyspark.zip` and Py4J's where the
+    same is installed in a folder of the path, and the jar of Spark's core, in which no Python is.
+
+    A zip has no compiled modules: each process would compile PySpark again, which is more than half
+    of its start, and Py4J. Whatever looks through the path, such as `importlib.metadata` for the
+    version of one package, reads the directory of each archive, 4000 entries of the jar."""
+    for place in [place for place in path if _is_dispensable(place, path)]:
+        path.remove(place)
+        sys.path_importer_cache.pop(place, None)
+
+
+def _is_dispensable(place: str, path: list[str]) -> bool:
+    folder, _, name = place.rpartition("/")
+    if name == "pyspark.zip":
+        package = folder.removesuffix("/python/lib")
+        return f"{package}/python/lib" == folder and package in _installed("pyspark", path)
+    if name.startswith("py4j-") and name.endswith("-src.zip"):
+        release = f"{name.removesuffix('-src.zip')}.dist-info"
+        places = [os.path.dirname(package) for package in _installed("py4j", path)[:1]]  # noqa: PTH120
+        return any(_exists(f"{place}/{release}") for place in places)
+    return name.startswith("spark-core_") and name.endswith(".jar")
+
+
+def _installed(name: str, path: list[str]) -> list[str]:
+    """The folders of a package in the order of the path."""
+    packages = (f"{place}/{name}" for place in path)
+    return [package for package in packages if _exists(f"{package}/__init__.py")]
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - pathlib takes 10 ms
 
 
 def connect() -> Connection:
-    """Return the connection to the JVM that started this process, as
-    `pyspark.util.local_connect_and_auth` makes it. Raises OSError if it cannot be made in the time
-    that the JVM waits."""
+    """The connection to the JVM that started this process, as `pyspark.util.local_connect_and_auth`
+    makes it. Raises OSError when it cannot be made in the time that the JVM waits."""
     ends = time.monotonic() + _CONNECT_WITHIN_S
     while True:
         try:
@@ -107,7 +131,7 @@ def _write(file: IO[bytes], text: bytes) -> None:
 
 
 def _import(tries: int) -> None:
-    """Import the modules of Spark's runner. Raises the errors of PySpark."""
+    """Import what the runner does. Raises what PySpark raises."""
     for left in reversed(range(tries)):
         try:
             import_module("pyspark.sql.worker.plan_data_source_read")
@@ -119,7 +143,7 @@ def _import(tries: int) -> None:
 
 
 def _hand_over(connection: Connection) -> None:
-    """Let PySpark use this connection when it makes its first one."""
+    """PySpark gets this connection when it makes its first one."""
     util: Any = import_module("pyspark.util")
     made = util.local_connect_and_auth
     left = [connection]
@@ -133,7 +157,7 @@ def _hand_over(connection: Connection) -> None:
 
 
 def _refuse(connection: Connection, module: str, error: Exception) -> None:
-    """Report to the JVM why its process does not start, and end."""
+    """Tell the JVM why its process does not start, and end."""
     from headrace.errors import HeadraceError
 
     told = HeadraceError(
@@ -149,7 +173,7 @@ def _refuse(connection: Connection, module: str, error: Exception) -> None:
         file.write(struct.pack(">ii", os.getpid(), _EXCEPTION))
         _write(file, str(told).encode())
         file.flush()
-        # The JVM reads it after it has written all input of the process.
+        # The JVM reads it when it has written all that the process is given.
         its_socket.shutdown(socket.SHUT_WR)
         while its_socket.recv(65536):
             pass
