@@ -5,10 +5,11 @@ Spark starts one daemon per worker module; only the workers that run tasks need 
 
 from __future__ import annotations
 
-import gc
 import sys
 import traceback
 from importlib import import_module
+
+from headrace.spark.starting.collection import collection_paused
 
 
 def preload() -> None:
@@ -28,13 +29,13 @@ def preload() -> None:
                 import_module(module)
     import_worker_modules()
     load_compiled()
-    # A collection in a worker would write to, and so copy, every shared page.
-    gc.collect()
-    gc.freeze()
 
 
 if len(sys.argv) > 1 and sys.argv[1] == "pyspark.worker":
-    preload()
+    # To look for garbage in what was loaded would touch, and so copy, every page that the workers
+    # share: it is left alone from here on.
+    with collection_paused():
+        preload()
 
 from pyspark import daemon  # noqa: E402
 

@@ -23,6 +23,7 @@ from headrace.spark.checkpoint import force_log_to_disk
 from headrace.spark.query.told import of_connector
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
+from headrace.spark.starting.collection import collection_paused
 
 if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
@@ -97,9 +98,10 @@ def _load_compiled() -> None:
     log."""
 
     def run() -> None:
-        import headrace.spark.task  # noqa: F401
-        from headrace.spark.kernels.compiled import load_compiled
+        with collection_paused():
+            import headrace.spark.task  # noqa: F401
+            from headrace.spark.kernels.compiled import load_compiled
 
-        load_compiled()
+            load_compiled()
 
     threading.Thread(target=run, name="headrace kernels", daemon=True).start()

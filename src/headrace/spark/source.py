@@ -101,6 +101,9 @@ class HeadraceReader(StreamReader):
     """Spark's reader. It is pickled to tasks, so connections and threads are in the session of the
     source process (headrace.spark.source_process), opened on first use."""
 
+    converts = True
+    """Whether texts are made of events; see `headrace.spark.kernels.needed.query_kernels`."""
+
     def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
         """`schema` is that of the stream's columns, if a converter needs it."""
         self.config, self.schema = config, schema
@@ -155,7 +158,7 @@ class HeadraceReader(StreamReader):
         with first_turn():
             from headrace.spark.source_process import session
 
-            return session(self.config, self.sink_kernels())
+            return session(self.config, self.sink_kernels(), converts=self.converts)
 
 
 class Refused(HeadraceReader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from headrace.sinks.event_log.source import EventLogReader
+from headrace.sinks.file.parts_source import PartsReader
+from headrace.sinks.kafka.ranges_source import KafkaReader
+from headrace.sinks.replicas.changes.parts_source import ReplicaPartsReader
+from headrace.spark.source import HeadraceReader
 from headrace.spark.starting import turns
 from headrace.spark.starting.turns import cores, first_turn, turn
 
@@ -111,8 +117,14 @@ def test_a_process_waits_for_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(turns, "_has_come", False)
     with first_turn():
         assert len([*turns.turns_folder().iterdir()]) == 1
+        assert not gc.isenabled()
     with ExitStack() as busy:
         for _ in range(cores()):
             busy.enter_context(turn())
         with first_turn():
-            pass
+            assert gc.isenabled()
+
+
+@pytest.mark.parametrize("reader", [EventLogReader, KafkaReader, PartsReader, ReplicaPartsReader])
+def test_sources_of_sinks_open_their_session_in_their_turn(reader: type[HeadraceReader]) -> None:
+    assert reader.session is HeadraceReader.session

@@ -35,12 +35,13 @@ def begin(module: str) -> None:
     prefer_installed(sys.path)
     if module not in _WAITED_FOR:
         return
+    from headrace.spark.starting.collection import collection_paused
     from headrace.spark.starting.turns import remember_parent, turn
 
     remember_parent()
     connection = connect()
     try:
-        with turn():
+        with turn(), collection_paused():
             _import(_TRIES)
             _hand_over(connection)
     except Exception as error:  # noqa: BLE001 - its text is all that the JVM can be given

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headrace.connect.deadline import Deadline
 from headrace.connect.private_folders import make_private
+from headrace.spark.starting.collection import collection_paused
 
 LONGEST_S = 60.0
 """Seconds that a process waits for others: a slow one does not block them for longer."""
@@ -49,13 +50,14 @@ def turn(longest: float = LONGEST_S) -> Iterator[None]:
 
 @contextlib.contextmanager
 def first_turn() -> Iterator[None]:
-    """Wait for a turn the first time that this process calls it; do nothing from then on."""
+    """A turn when this process comes here first, with `collection_paused`, and nothing from then
+    on."""
     global _has_come
     if _has_come:
         yield
         return
     _has_come = True
-    with turn():
+    with turn(), collection_paused():
         yield
 
 

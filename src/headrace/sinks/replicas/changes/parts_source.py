@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.replicas.changes.part import Part
+    from headrace.spark.kernels.needed import Kernels
     from headrace.spark.sinks.definition import SinkDefinition
-    from headrace.spark.source_process import SourceSession
 
 OVERRIDES = {
     **dict.fromkeys(("key.converter", "value.converter", "header.converter"), "json"),
@@ -70,6 +70,8 @@ class ReplicaPartsSource(SinkSource):
 class ReplicaPartsReader(SinkReader):
     """Reads the same slices as other sources, and writes their changes as parts."""
 
+    converts = False
+
     def __init__(
         self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
     ) -> None:
@@ -77,12 +79,9 @@ class ReplicaPartsReader(SinkReader):
         super().__init__(config, checkpoint, sync=sync)
         self._folder = folder
 
-    def session(self) -> SourceSession:
-        """See HeadraceReader: events are not converted to texts."""
-        from headrace.spark.source_process import session
-
-        of_sink = _sink(self.config).kernels_of(self.config)
-        return session(self.config, of_sink, converts=False)
+    def sink_kernels(self) -> Kernels:
+        """See HeadraceReader."""
+        return _sink(self.config).kernels_of(self.config)
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
