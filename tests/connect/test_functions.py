@@ -249,6 +249,37 @@ def test_a_numba_whose_cache_has_other_private_names_keeps_files_by_the_paths_of
     assert Path(place).name.startswith("debezium_")  # the folder of the source, and its hash
 
 
+_LOADED = """
+import sys
+from headrace.connect.evaluation.units import _count_units
+from headrace.connect.kernels.loading import load
+load(_count_units)
+print(sum(_count_units.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
+"""
+"""Says whether a kernel was loaded from its file, and whether Numba has the functions of NumPy."""
+
+
+def test_a_kernel_is_loaded_without_what_numba_compiles(tmp_path: Path) -> None:
+    assert run(tmp_path, _LOADED) == "0 True\n"
+    assert run(tmp_path, _LOADED) == "1 False\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "import numba; numba.version_info = numba.version_info._replace(short=(99, 0))",
+        "import numba; import numba.core.runtime as runtime; del runtime.rtsys",
+        "import numba; import numba.core.caching as caching\n"
+        "class Cache(caching.FunctionCache): pass\n"
+        "caching.FunctionCache = Cache",
+    ],
+    ids=["a later one", "a name", "another class"],
+)
+def test_another_numba_loads_kernels_in_its_own_way(tmp_path: Path, change: str) -> None:
+    for loaded in (0, 1):
+        assert run(tmp_path, f"{change}\n{_LOADED}") == f"{loaded} True\n"
+
+
 def test_a_numba_that_is_older_than_was_tried_is_used_by_its_public_names(tmp_path: Path) -> None:
     change = (
         "import numba; number = numba.version_info\n"

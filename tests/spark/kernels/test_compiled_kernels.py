@@ -65,6 +65,30 @@ def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> Non
     assert "headrace.connectors.postgresql.reading.snapshot_source" not in loaded
 
 
+_LOADED_WITHOUT_COMPILER = """
+import sys
+from importlib import import_module
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.compiled import load_compiled, missing_kernels
+from headrace.spark.kernels.needed import all_kernels, kernels_by_name, listed
+compile_beforehand(kernels_by_name(["postgresql", "json"]))
+missing = missing_kernels(all_kernels())
+compiled = [kernel for kernel in listed(all_kernels()) if kernel not in missing]
+kernels = [getattr(import_module(module), name) for module, name in compiled]
+load_compiled()
+for kernel in kernels:
+    (entry,) = kernel.nopython_signatures
+    assert kernel.stats.cache_hits[entry.args] == 1, kernel
+print(len(kernels) >= 20, "numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_no_kernel_needs_what_numba_compiles_to_be_loaded() -> None:
+    command = [sys.executable, "-c", _LOADED_WITHOUT_COMPILER]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == "True False\n"
+
+
 def test_a_process_that_starts_beside_a_compilation_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

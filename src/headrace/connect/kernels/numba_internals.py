@@ -1,10 +1,11 @@
-"""All uses of Numba beyond its public names, and beyond `numba.core.types` and
-`numba.core.cgutils`, which its guide to intrinsics names: the folders of compiled functions, the
-compilation of parts, and the addresses of compiled code. The module was tested with `LOWEST` and
-with the version of constraints.txt. If another version has other names or other arguments, files
-are kept by the paths of sources, parts are plain `njit` functions, and a kernel that is called by
-its address is compiled twice. That is slower, with the same results; plain parts are a warning.
-Damaged files are not detected then."""
+"""All that headrace uses of Numba beyond its public names, and beyond `numba.core.types` and
+`numba.core.cgutils`, which its guide to intrinsics names: where compiled functions are kept, how
+they are loaded, how parts of them are compiled, and where their code is in memory. It was tried
+with `LOWEST` and with the version of constraints.txt. Others may have other names, or use them in
+other ways: files lie by the paths of sources then, kernels are loaded with all that Numba compiles,
+parts are plain `njit` functions, and a kernel that another one calls by its address is compiled
+twice. That is slower and gives the same; plain parts are a warning. Damaged files are not found
+without them."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ LOWEST = (0, 63)
 """The oldest Numba whose private names are used; pyproject.toml requires it."""
 
 NEWEST = (0, 68)
-"""The newest Numba with which this module was tested. With a later one, a part is compiled as a
-test first."""
+"""The newest Numba with which this module was tried. A later one has to compile a part first, and
+loads kernels in its own way."""
 
 PLAIN_PARTS = "HEADRACE_PLAIN_PARTS"
 """The environment variable that makes parts plain `njit` functions, for comparisons."""
@@ -185,12 +186,45 @@ def _is_damaged(file: Path) -> bool:
     return True
 
 
+def _entry_cache() -> Any:
+    """The class that loads entries from their files. Raises ImportError or AttributeError where
+    Numba has other names."""
+    from numba.core.caching import FunctionCache
+    from numba.core.runtime import rtsys
+
+    for owner, name in (
+        (FunctionCache, "_guard_against_spurious_io_errors"),
+        (FunctionCache, "_load_overload"),
+        (rtsys, "initialize"),
+    ):
+        getattr(owner, name)
+
+    class EntryCache(FunctionCache):
+        """Loads machine code without what only compiling needs: Numba imports the types and the
+        implementations of all functions of Python and NumPy before it looks for a file, which takes
+        as long as loading dozens of kernels. Its compiler does that by itself where there is no
+        file."""
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """See Numba's _Cache. The machine code calls Numba's runtime where it raises errors."""
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+            return None  # the error of a file was swallowed
+
+    return EntryCache
+
+
 def make_entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Compile a function that Python calls, and whose compiled form is kept in files."""
     kernel = njit(cache=True, **options)(function)
-    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    cache = getattr(kernel, "_cache", None)
+    files = getattr(cache, "_cache_file", None)
     if _Files is not None and type(files) is _Files.__base__:
         files.__class__ = _Files
+    is_own = function.__module__.startswith(_PACKAGE)  # others may call anything
+    if _Cache is not None and type(cache) is _Cache.__base__ and is_own:
+        cache.__class__ = _Cache
     return kernel
 
 
@@ -355,6 +389,7 @@ _Locator = (
     else _made_of_private_names(_kernel_locator)
 )
 _Files = _made_of_private_names(_checked_files)
+_Cache = None if version_info.short > NEWEST else _made_of_private_names(_entry_cache)
 _Part = None if _is_set(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
 PLAIN = _Part is None
 """Whether parts are plain `njit` functions."""
