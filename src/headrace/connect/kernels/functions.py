@@ -6,7 +6,6 @@ Compiled files are kept in a folder per content of the sources.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,28 +21,7 @@ from headrace.connect.kernels.numba_internals import (
     share_kernels,
 )
 from headrace.connect.kernels.other_packages import releases
-
-
-def _kernel_sources(package: Path) -> list[Path]:
-    """Return the modules below `package` that compile kernels, and the modules that these import
-    names from at the beginning of a line, directly or indirectly. Imports from a package (`from
-    headrace.debezium import decimals`) are not followed."""
-    texts = {source: source.read_text("utf-8") for source in package.rglob("*.py")}
-    waiting = [
-        source
-        for source, text in texts.items()
-        if "@entry\ndef " in text or "part\ndef " in text or "@intr" in text
-    ]
-    sources = set(waiting)
-    while waiting:
-        source = waiting.pop()
-        text = texts.get(source) or source.read_text("utf-8")
-        for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
-            imported = package.joinpath(*name.split(".")).with_suffix(".py")
-            if imported not in sources and imported.exists():
-                sources.add(imported)
-                waiting.append(imported)
-    return sorted(sources)
+from headrace.connect.kernels.sources import content_digest
 
 
 def _sources_digest() -> str:
@@ -61,8 +39,7 @@ def _sources_digest() -> str:
     if not share_kernels():
         state.update(bytes(package) + str(releases()).encode())
     state.update(f"{numba_version}\n{'plain' if PLAIN else ''}\n".encode())
-    for source in _kernel_sources(package):
-        state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
+    state.update(content_digest(package).encode())
     return state.hexdigest()[:16]
 
 

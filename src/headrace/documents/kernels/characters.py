@@ -23,7 +23,7 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 
-_ESCAPED_CATEGORIES = ("Lm", "Mn", "Me", "Mc", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
+_ESCAPED_CATEGORIES = frozenset(("Lm", "Mn", "Me", "Mc", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"))
 
 # Characters that Unicode 14 to 16 added to the other categories in the basic plane: first and last.
 _ADDED_LATER = """
@@ -35,9 +35,9 @@ _ADDED_LATER = """
 
 
 def _raw_bits() -> np.ndarray:
-    """A bit for each UTF-16 unit that is not escaped, 64 to a word."""
-    categories = [unicodedata.category(chr(unit)) for unit in range(0x10000)]
-    raw = np.array([category not in _ESCAPED_CATEGORIES for category in categories])
+    """A bit for each UTF-16 unit that is written as it is, 64 to a word."""
+    categories = map(unicodedata.category, map(chr, range(0x10000)))
+    raw = ~np.fromiter(map(_ESCAPED_CATEGORIES.__contains__, categories), bool, 0x10000)
     for added in _ADDED_LATER.split():
         first, last = (int(end, 16) for end in added.split("-"))
         raw[first : last + 1] = False

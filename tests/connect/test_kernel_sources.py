@@ -1,0 +1,98 @@
+"""The digest of the sources that make kernels, which names the folder of compiled kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.connect.kernels import sources
+from headrace.connect.kernels.sources import content_digest
+
+KERNEL = "from headrace.near.part import VALUE\n@entry\ndef kernel(number):\n    return VALUE\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with a kernel, a module of which it has a name, and one that makes no kernel."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setattr(sources, "_SETTLED_NS", 0)
+    package = tmp_path / "headrace"
+    (package / "near").mkdir(parents=True)
+    (package / "near/part.py").write_text("VALUE = 1\n")
+    (package / "kernel.py").write_text(KERNEL)
+    (package / "other.py").write_text("VALUE = 3\n")
+    return package
+
+
+def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Whether no source was read since then."""
+    made = sources.kernel_sources
+    calls: list[Path] = []
+
+    def counted(package: Path) -> list[Path]:
+        calls.append(package)
+        return made(package)
+
+    monkeypatch.setattr(sources, "kernel_sources", counted)
+    return lambda: not calls
+
+
+def test_the_sources_are_read_once(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = content_digest(package)
+    is_unread = unread(monkeypatch)
+    assert content_digest(package) == digest
+    assert is_unread()
+
+
+def test_a_change_counts_that_keeps_the_size_and_the_time_of_a_file(package: Path) -> None:
+    digest, part = content_digest(package), package / "near/part.py"
+    had = part.stat()
+    part.write_text("VALUE = 2\n")
+    os.utime(part, ns=(had.st_atime_ns, had.st_mtime_ns))
+    assert (part.stat().st_size, part.stat().st_mtime_ns) == (had.st_size, had.st_mtime_ns)
+    changed = content_digest(package)
+    assert changed != digest
+    part.write_text("VALUE = 1\n")
+    assert content_digest(package) == digest
+
+
+def test_a_module_that_comes_counts_as_one_that_changes(package: Path) -> None:
+    digest = content_digest(package)
+    (package / "near/more.py").write_text(KERNEL)
+    assert content_digest(package) != digest
+    (package / "near/more.py").unlink()
+    assert content_digest(package) == digest
+
+
+def test_other_modules_and_the_place_of_the_package_do_not_count(package: Path) -> None:
+    digest = content_digest(package)
+    (package / "other.py").write_text("VALUE = 4\n")
+    assert content_digest(package) == digest
+    assert content_digest(package.rename(package.with_name("elsewhere"))) == digest
+
+
+def test_files_that_have_just_changed_are_read_again(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_SETTLED_NS", 10**18)
+    content_digest(package)
+    is_unread = unread(monkeypatch)
+    content_digest(package)
+    assert not is_unread()
+
+
+@pytest.mark.parametrize("content", ["", "0123", "\xff", "0123 4567\n", "a b c\n", None])
+def test_a_digest_that_cannot_be_taken_from_its_file_is_made(
+    package: Path, content: str | None
+) -> None:
+    digest = content_digest(package)
+    (known,) = (package.parent / "kernels/sources").iterdir()
+    if content is None:
+        known.unlink()
+        known.mkdir()
+    else:
+        known.write_bytes(content.encode("latin-1"))
+    assert content_digest(package) == digest
