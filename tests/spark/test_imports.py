@@ -25,3 +25,32 @@ def test_planning_a_source_loads_no_driver_and_no_compiled_code(statement):
     script = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY} if name in sys.modules))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+SOURCE_PROCESS = """
+import headrace.spark.source_process
+import headrace.connectors.postgresql.connector
+import headrace.sinks.replicas.changes.change_tables
+"""
+OF_OTHERS = (
+    "headrace.converters.configured",  # events are converted in tasks
+    "headrace.converters.kernels.emit",
+)
+
+
+def test_a_source_process_loads_no_converter():
+    script = f"{SOURCE_PROCESS}import sys\nprint(*(n for n in {OF_OTHERS} if n in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
+def test_the_daemon_of_workers_has_every_converter():
+    script = "from headrace.spark import daemon; daemon.preload(); import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {
+        "headrace.converters.avro.converter",
+        "headrace.converters.cloudevents",
+        "headrace.converters.json.converter",
+        "headrace.converters.plain.converters",
+        "headrace.converters.typed.converters",
+    } <= set(run.stdout.split())

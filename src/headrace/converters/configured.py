@@ -54,18 +54,10 @@ def converters_of(
     return Converters(*(converter_of(config, role, ids, columns) for role in _ROLES))
 
 
-def asks_registry(config: ConverterConfig) -> bool:
-    """Whether a converter of the configuration needs ids of schemas."""
-    events = config.converter("value") is ConverterName.CLOUDEVENTS
-    return any(config.converter(role) is ConverterName.AVRO for role in _ROLES) or (
-        events and not config.is_text("value")
-    )
-
-
 def ask_registries(config: ConverterConfig) -> None:
-    """Ask the schema registries of the converters whether they answer. Raises HeadraceError
-    `registry.unreachable`, and the errors of `converters_of`."""
-    if not asks_registry(config):
+    """Asks the schema registries of the converters whether they answer. Raises HeadraceError
+    `registry.unreachable`, and what `converters_of` raises."""
+    if not config.asks_registry():
         return
     urls = set()
     for role in _ROLES:

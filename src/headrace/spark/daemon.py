@@ -17,6 +17,7 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
+    import headrace.converters.configured
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Shape
 from headrace.connect.slices import Slice
-from headrace.converters.configured import asks_registry, converters_of
-from headrace.converters.shapes import CompiledShape
 from headrace.errors import HeadraceError
 from headrace.kafka.schema_ids import SchemaIds, SchemaKey
 from headrace.spark.task import chain
+
+if TYPE_CHECKING:
+    from headrace.converters.shapes import Converters
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,7 @@ class Registration:
         """`ids` are those of the process. Raises HeadraceError for invalid options of
         converters."""
         self._ids = ids
-        self._converters = converters_of(config, ids) if asks_registry(config) else None
+        self._converters = _converters(config, ids) if config.asks_registry() else None
         self._chain = chain(config)[0]
         self._known: weakref.WeakKeyDictionary[Shape, Mapping[SchemaKey, int]] = (
             weakref.WeakKeyDictionary()
@@ -49,6 +51,8 @@ class Registration:
         return ids
 
     def _registered(self, shape: Shape) -> dict[SchemaKey, int]:
+        from headrace.converters.shapes import CompiledShape
+
         assert self._converters is not None
         with self._ids.used() as used:
             for expected in self._chain.expected(shape):
@@ -59,3 +63,10 @@ class Registration:
                         raise
                     log.debug("schemas of %s are left to tasks: %s", expected.topic, error)
         return used
+
+
+def _converters(config: ConnectorConfig, ids: SchemaIds) -> Converters:
+    """Most source processes do without the code of converters."""
+    from headrace.converters.configured import converters_of
+
+    return converters_of(config, ids)

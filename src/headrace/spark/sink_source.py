@@ -11,6 +11,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,9 @@ class SinkReader(HeadraceReader):
     has are not read again, so the log must not lose them."""
 
     sink: str
-    """The name of the sink's definition."""
+    """The name of its definition."""
+    modules: Sequence[str] = ("headrace.spark.task", "headrace.converters.configured")
+    """What this process imports when it writes a small range; see `is_small`."""
 
     def __init__(self, config: ConnectorConfig, checkpoint: Path, *, sync: bool) -> None:
         super().__init__(config)
@@ -69,7 +72,7 @@ class SinkReader(HeadraceReader):
 
     def following(self, start: OffsetObject, *, is_held: bool = True) -> OffsetObject:
         """See Ranges."""
-        _load_compiled()
+        _load_compiled(self.modules)
         self._force_log(start)
         return super().following(start, is_held=is_held)
 
@@ -93,15 +96,15 @@ class SinkReader(HeadraceReader):
 
 
 @cache
-def _load_compiled() -> None:
-    """Load compiled kernels once, while the connector connects and waits for its place in the
-    log."""
+def _load_compiled(modules: Sequence[str]) -> None:
+    """Once, while the connector connects and waits for its place in the log."""
 
     def run() -> None:
         with collection_paused():
-            import headrace.spark.task  # noqa: F401
             from headrace.spark.kernels.compiled import load_compiled
 
+            for module in modules:
+                import_module(module)
             load_compiled()
 
     threading.Thread(target=run, name="headrace kernels", daemon=True).start()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from headrace.config.failures import left_out
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.records import Records
 from headrace.connect.slices import Slice
-from headrace.converters.configured import json_options, slice_converter
-from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
 from headrace.kafka.schema_ids import SchemaIds
 from headrace.spark.kernels.beforehand import compile_beforehand
@@ -21,6 +17,12 @@ from headrace.spark.kernels.needed import query_kernels
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from headrace.converters.rows import Failed, SliceConverter
 
 _ROLES = ("key", "value", "header")
 _LEFT_OUT = ("text_too_large", "value_not_representable", "value_not_understood")
@@ -35,8 +37,10 @@ schema_ids = SchemaIds()
 
 
 def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> SliceConverter:
-    """Return the converter of this process: it keeps compiled programs and output buffers.
-    `columns` are those of the stream, if it makes some of them by their types."""
+    """The converter of this process: it keeps compiled programs and output buffers. `columns` are
+    those of the stream, where it makes some of them by their types."""
+    from headrace.converters.configured import json_options, slice_converter
+
     identity = (
         *(config.converter(role) for role in _ROLES),
         *(json_options(config, role) for role in _ROLES),

@@ -181,6 +181,13 @@ class ConverterConfig(Configuration):
             return self.converter_options(role).get("serializer.type", "json").lower() == "json"
         return name is ConverterName.JSON or name in _OF_TEXTS
 
+    def asks_registry(self) -> bool:
+        """Whether a converter needs ids of schemas."""
+        events = self.converter("value") is ConverterName.CLOUDEVENTS
+        return any(self.converter(role) is ConverterName.AVRO for role in _ROLES) or (
+            events and not self.is_text("value")
+        )
+
     def plain_texts(self) -> tuple[str, ...]:
         """Return the roles whose converters make texts that are not JSON."""
         return tuple(role for role in _ROLES if self.converter(role) in _OF_TEXTS)

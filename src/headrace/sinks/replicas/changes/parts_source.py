@@ -71,6 +71,7 @@ class ReplicaPartsReader(SinkReader):
     """Reads the same slices as other sources, and writes their changes as parts."""
 
     converts = False
+    modules = ("headrace.spark.task", "headrace.sinks.replicas.changes.change_tables")
 
     def __init__(
         self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
