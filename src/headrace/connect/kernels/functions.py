@@ -49,10 +49,15 @@ config.CACHE_DIR = str(kernel_folder(_sources_digest()))
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
+entries: list[Any] = []
+"""The entries of the modules that this process has."""
+
+
 def entry(function: Callable[..., Any]) -> Any:
-    """Compile a kernel that Python calls, or another kernel by its address: it is kept on disk, and
-    optimised together with the parts that it calls. All its arguments are int64."""
-    return make_entry(function, OPTIONS)
+    """A kernel that Python calls, or another kernel by its address: compiled, kept on disk and
+    optimised as one with the parts that it calls. All its arguments are int64."""
+    entries.append(make_entry(function, OPTIONS))
+    return entries[-1]
 
 
 def part(function: Callable[..., Any]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -14,11 +13,11 @@ from pathlib import Path
 import numba
 from llvmlite import binding
 
-import headrace.connect.kernels.functions  # noqa: F401 - names the folder of compiled kernels
+from headrace.connect.kernels.functions import entries
 from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.other_packages import release_of
 from headrace.connectors.registry import definitions, left_out
-from headrace.spark.kernels.needed import SHARED, Kernels, all_kernels, listed
+from headrace.spark.kernels.needed import Kernels, listed
 
 
 def folder() -> Path:
@@ -64,7 +63,7 @@ def _of_its_owner(module: str, name: str) -> Iterator[None]:
     """Log a failure of another package's kernel inside the block as a warning: its connector need
     not be the one in use."""
     owner = None
-    if name not in SHARED.get(module, ()):
+    if release_of(module):
         owners = (each for each in definitions() if name in each.kernels.get(module, ()))
         owner = next(owners, None)
     what = f"The kernel {module}.{name}"
@@ -80,10 +79,10 @@ def load_kernel(module: str, name: str) -> None:
 
 
 def load_compiled() -> None:
-    """Load the kernels that are compiled and whose modules this process has imported: loaded
-    kernels take memory, tens of megabytes for one that reads a log."""
-    kernels = all_kernels()
-    missing = set(missing_kernels(kernels))
-    for module, name in listed(kernels):
-        if module in sys.modules and (module, name) not in missing:
-            load_kernel(module, name)
+    """Load the kernels that are compiled and whose modules this process has: loaded kernels take
+    memory, tens of megabytes for one that reads a log."""
+    for kernel in tuple(entries):
+        module, name = kernel.py_func.__module__, kernel.py_func.__name__
+        if _stamp(module, name).exists():
+            with _of_its_owner(module, name):
+                load(kernel)
