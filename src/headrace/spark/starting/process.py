@@ -1,5 +1,5 @@
-"""The start of a process of Spark: before anything is imported, one that the JVM waits for is
-connected to it. It waits 10 seconds for that, and without a limit for the rest."""
+"""The start of a process of Spark: before it imports anything, it connects to the JVM. The JVM
+waits 10 seconds for the connection, and without a limit for the rest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """The module that Spark runs in a source's process."""
 _OF_CONNECT = "pyspark.sql.connect.streaming.worker"
 _WAITED_FOR = (RUNNER, f"{_OF_CONNECT}.foreach_batch_worker", f"{_OF_CONNECT}.listener_worker")
-"""Modules whose processes have 10 seconds; all connect by the same function. Those of Spark Connect
+"""Modules whose processes get 10 seconds; all connect by the same function. Those of Spark Connect
 run functions of a client."""
 _CONNECT_WITHIN_S = 8.0
 _QUIET_S = 10.0
-"""Seconds without a word of the JVM, which by then has read what this process says."""
+"""Seconds without data from the JVM, after which it has read this process's message."""
 _TRIES = 3
-"""Of importing, where memory or files are short."""
+"""Attempts to import, if memory or files are short."""
 _PAUSE_S = 1.0
 _EXCEPTION = -2
 """PySpark's SpecialLengths.PYTHON_EXCEPTION_THROWN."""
@@ -30,8 +30,8 @@ Connection = tuple[IO[bytes], socket.socket]
 
 
 def begin(module: str) -> None:
-    """Called first in a process that Spark starts for `module`. Does not return where the module
-    cannot be run: the JVM gets the reason."""
+    """Prepare a process that Spark starts for `module`; called first in it. Does not return if the
+    module cannot be run: the JVM gets the reason."""
     prefer_installed(sys.path)
     if module not in _WAITED_FOR:
         return
@@ -83,8 +83,9 @@ def _exists(path: str) -> bool:
 
 
 def connect() -> Connection:
-    """The connection to the JVM that started this process, as `pyspark.util.local_connect_and_auth`
-    makes it. Raises OSError when it cannot be made in the time that the JVM waits."""
+    """Return the connection to the JVM that started this process, as
+    `pyspark.util.local_connect_and_auth` makes it. Raises OSError if it cannot be made in the time
+    that the JVM waits."""
     ends = time.monotonic() + _CONNECT_WITHIN_S
     while True:
         try:
@@ -132,7 +133,7 @@ def _write(file: IO[bytes], text: bytes) -> None:
 
 
 def _import(tries: int) -> None:
-    """Import what the runner does. Raises what PySpark raises."""
+    """Import the modules of Spark's runner. Raises the errors of PySpark."""
     for left in reversed(range(tries)):
         try:
             import_module("pyspark.sql.worker.plan_data_source_read")
@@ -144,7 +145,7 @@ def _import(tries: int) -> None:
 
 
 def _hand_over(connection: Connection) -> None:
-    """PySpark gets this connection when it makes its first one."""
+    """Let PySpark use this connection when it makes its first one."""
     util: Any = import_module("pyspark.util")
     made = util.local_connect_and_auth
     left = [connection]
@@ -158,7 +159,7 @@ def _hand_over(connection: Connection) -> None:
 
 
 def _refuse(connection: Connection, module: str, error: Exception) -> None:
-    """Tell the JVM why its process does not start, and end."""
+    """Report to the JVM why its process does not start, and end."""
     from headrace.errors import HeadraceError
 
     told = HeadraceError(
@@ -174,7 +175,7 @@ def _refuse(connection: Connection, module: str, error: Exception) -> None:
         file.write(struct.pack(">ii", os.getpid(), _EXCEPTION))
         _write(file, str(told).encode())
         file.flush()
-        # The JVM reads it when it has written all that the process is given.
+        # The JVM reads it after it has written all input of the process.
         its_socket.shutdown(socket.SHUT_WR)
         while its_socket.recv(65536):
             pass
