@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import settings
+from pyspark.logger.logger import PySparkLogger
 
 from headrace.errors import HeadraceError
 from headrace.spark.jvm.maven import NotFetched
@@ -46,6 +48,15 @@ gc.disable()
 os.environ.setdefault("DB2_MAX_CLIENT_CONNRETRIES", "0")
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
+
+
+def _add_handler(logger: PySparkLogger, handler: logging.Handler) -> None:
+    """Add a handler as any logger does. PySpark's own method gives it another format, also to
+    pytest's, of which all later tests read the texts."""
+    logging.Logger.addHandler(logger, handler)
+
+
+PySparkLogger.addHandler = _add_handler  # type: ignore[method-assign]
 
 # A test says what is right, never how fast the machine is. `make test` tries the same examples in
 # each run; `make fuzz` asks for the profile "random" and tries others, and twice as many.

@@ -131,7 +131,7 @@ def test_the_log_is_on_the_disk_before_it_is_acknowledged_to_the_database(
 
     options = {"connector.class": "postgresql", "topic.prefix": "s", "database.dbname": "d",
                "database.hostname": "h", "database.user": "u"}  # fmt: skip
-    monkeypatch.setattr(source_process, "session", lambda _config, _sinks: Session())
+    monkeypatch.setattr(source_process, "session", lambda _config, _sinks, converts: Session())
     monkeypatch.setattr(os, "fsync", synced)
     config = parse_configuration(read_mapping(options))
     output = Output(tmp_path / "out.jsonl", tmp_path / "file")

@@ -17,7 +17,7 @@ from headrace.connect.kernels.functions import entries
 from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.other_packages import release_of
 from headrace.connectors.registry import definitions, left_out
-from headrace.spark.kernels.needed import Kernels, listed
+from headrace.spark.kernels.needed import SHARED, Kernels, listed
 
 
 def folder() -> Path:
@@ -63,7 +63,7 @@ def _of_its_owner(module: str, name: str) -> Iterator[None]:
     """Log a failure of another package's kernel inside the block as a warning: its connector need
     not be the one in use."""
     owner = None
-    if release_of(module):
+    if name not in SHARED.get(module, ()):
         owners = (each for each in definitions() if name in each.kernels.get(module, ()))
         owner = next(owners, None)
     what = f"The kernel {module}.{name}"
@@ -84,5 +84,5 @@ def load_compiled() -> None:
     for kernel in tuple(entries):
         module, name = kernel.py_func.__module__, kernel.py_func.__name__
         if _stamp(module, name).exists():
-            with _of_its_owner(module, name):
+            with _of_its_owner(module, name) if release_of(module) else nullcontext():
                 load(kernel)
