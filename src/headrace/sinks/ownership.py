@@ -14,7 +14,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def keep_others_from(file: IO[Any], in_use: HeadraceError) -> Iterator[None]:
+def exclusive_lock(file: IO[Any], in_use: HeadraceError) -> Iterator[None]:
     """Lock an open file against other processes while the context is open. Raises `in_use` if one
     has the lock; a file system without locks excludes nobody."""
     try:

@@ -23,7 +23,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.event_log.failures import writing
 from headrace.sinks.event_log.staged import StagedFile
 from headrace.sinks.event_log.state import State, read_state, write_state
-from headrace.sinks.ownership import keep_others_from
+from headrace.sinks.ownership import exclusive_lock
 from headrace.sinks.parts import sweep_parts
 
 OWN_FOLDER = "_headrace"
@@ -201,7 +201,7 @@ class EventLog:
             f"Another process writes the log {self.path}",
             "Stop it first, or name another log and state folder.",
         )
-        with (self.own / "owner").open("ab") as owner, keep_others_from(owner, in_use):
+        with (self.own / "owner").open("ab") as owner, exclusive_lock(owner, in_use):
             yield
 
     @contextmanager

@@ -27,7 +27,7 @@ from headrace.findings import counted
 from headrace.sinks.file.parts import Part, not_writable
 from headrace.sinks.file.spares import drop_spares, keep_spares
 from headrace.sinks.file.tail import Tail
-from headrace.sinks.ownership import keep_others_from
+from headrace.sinks.ownership import exclusive_lock
 from headrace.sinks.parts import sweep_parts
 
 _LOG = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class Output:
             f"Another process writes {self.path}",
             "Stop it first, or name another output and state folder.",
         )
-        with self.path.open("rb") as output, keep_others_from(output, in_use):
+        with self.path.open("rb") as output, exclusive_lock(output, in_use):
             yield
 
     def look(self) -> None:
