@@ -18,7 +18,8 @@ class Changes:
     """The changes of one table, one schema of its rows, in a piece of a slice.
 
     `rows` has the columns of a part, in the order of the log; it may be empty. `truncated` is the
-    sequence of the last TRUNCATE (empty: no TRUNCATE), `source_ms` as in `Part`.
+    sequence of the last TRUNCATE (empty: no TRUNCATE), `truncates` are the sequences of all, each
+    with the time of its commit (microseconds); `source_ms` as in `Part`.
     """
 
     topic: str
@@ -26,6 +27,7 @@ class Changes:
     rows: pa.Table
     truncated: str = ""
     source_ms: int = 0
+    truncates: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
