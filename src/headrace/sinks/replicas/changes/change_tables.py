@@ -134,9 +134,8 @@ class ChangeTables:
             kept, operations = kept.with_rows(is_change), operations[is_change]
         mode = self._modes.mode(table.schema.source)
         rows = _Rows(kept, operations, table, mode).table(_sequences(kept, sequences))
-        truncated = max((sequence for sequence, _ in truncates), default="")
         milliseconds = _source_ms(kept, envelope)
-        changes = Changes(records.shape.topic, table, rows, truncated, milliseconds, truncates)
+        changes = Changes(records.shape.topic, table, rows, milliseconds, truncates)
         return changes, kept.place
 
     def _table(self, shape: Shape, envelope: Struct) -> TableShape:
@@ -399,7 +398,6 @@ def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
     rows = joined([each.rows for each in changes])
     if len(places) > 1 and not np.all(places[1:] > places[:-1]):
         rows = rows.combine_chunks().take(pa.array(np.argsort(places, kind="stable")))
-    truncated = max(each.truncated for each in changes)
     source_ms = max(each.source_ms for each in changes)
     truncates = tuple(truncate for each in changes for truncate in each.truncates)
-    return replace(first, rows=rows, truncated=truncated, source_ms=source_ms, truncates=truncates)
+    return replace(first, rows=rows, source_ms=source_ms, truncates=truncates)
