@@ -174,6 +174,19 @@ class ReplicaDefinition(SinkDefinition):
         finally:
             lake.close()
 
+    def erase(self, spark: SparkSession, query: SinkQuery, table: str, key: str) -> Iterator[str]:
+        """See SinkDefinition. `table` is the name in the lake."""
+        from headrace.sinks.replicas.maintaining import erase_from
+        from headrace.sinks.replicas.runners import SparkRunner
+
+        self.require_upkeep(query.config)
+        lake = self.format().open(spark, self.own_options(query.config))
+        try:
+            runner = SparkRunner(spark.sparkContext)
+            yield from erase_from(lake, query.state, table, key, runner)
+        finally:
+            lake.close()
+
     @property
     def comparison_overrides(self) -> Mapping[str, str]:
         """See SinkDefinition: the overrides with which changes are read from the log."""

@@ -68,7 +68,7 @@ _MOST_TRIES = 5
 
 
 class Replica:
-    """A table that stays equal to its source. For one thread at a time."""
+    """A table that follows its source in one of the modes. For one thread at a time."""
 
     def __init__(
         self,
