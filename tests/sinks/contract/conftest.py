@@ -72,8 +72,9 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
         return BatchFilesSubject(tmp_path)
     if name.startswith("event-log"):
         return EventLogSubject(tmp_path, name.removeprefix("event-log").strip() or "json")
-    if name in LAKES:
-        return ReplicaSubject(tmp_path, LAKES[name](tmp_path / "lake"))
+    of_format, _, mode = name.partition(" ")
+    if of_format in LAKES and mode in ("", "append", "history"):
+        return ReplicaSubject(tmp_path, LAKES[of_format](tmp_path / "lake"), mode or "replica")
     if name == "iceberg on S3":
         lake = IcebergOnS3(tmp_path / "lake", request.getfixturevalue("s3"))
         return ReplicaSubject(tmp_path, lake)

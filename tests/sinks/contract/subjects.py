@@ -149,16 +149,17 @@ class ParquetSubject(_Files):
 
 
 class ReplicaSubject(_Files):
-    """Tables of a lake: a row that came twice is there twice, as a row of its key each."""
+    """Tables of a lake: a row that came twice is there twice, as a row of its key each, as a row of
+    a change log or as a version of a history."""
 
     delivery = Delivery.EXACTLY_ONCE
 
-    def __init__(self, folder: Path, lake: ReadLake) -> None:
+    def __init__(self, folder: Path, lake: ReadLake, mode: str = "replica") -> None:
         super().__init__(folder)
-        self.name, self._lake = lake.name, lake
+        self.name, self._lake, self._mode = lake.name, lake, mode
 
     def properties(self) -> Mapping[str, str]:
-        return self._lake.properties()
+        return self._lake.properties() | {"headrace.sink.mode": self._mode}
 
     def ids(self) -> list[int]:
         return [int(row["id"]) for row in self._lake.rows("public", "t")]

@@ -21,6 +21,7 @@ SINKS = (
     "file", "event-log", "kafka", "batch-files", "iceberg", "delta", "parquet", "standard output",
     "console",
 )  # fmt: skip
+MODES = ("iceberg append", "iceberg history", "delta append", "delta history")
 ROUNDS = {Delivery.EXACTLY_ONCE: 5, Delivery.AT_LEAST_ONCE: 2}
 BY_TASKS = {"headrace_range_direct_max_bytes": "0"}
 
@@ -45,7 +46,12 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
 
 @pytest.mark.parametrize(  # Kafka: tests/chaos
     "subject",
-    some_of_all("iceberg", "event-log parquet", of=(*SINKS, "event-log parquet", "iceberg on S3")),
+    some_of_all(
+        "iceberg",
+        "delta history",
+        "event-log parquet",
+        of=(*SINKS, *MODES, "event-log parquet", "iceberg on S3"),
+    ),
     indirect=True,
 )
 def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:

@@ -8,9 +8,9 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.source import read_mapping
 from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.options import (
     Deletes,
-    Mode,
     ReplicaOptions,
     mode_of,
     require_complete,

@@ -1,7 +1,7 @@
 """Statistics of a data file in the form of Delta's log: JSON by physical names of columns.
 
 Texts are cut to 32 characters and times to milliseconds such that the bounds stay valid; numbers
-that JSON does not have (NaN, infinities), booleans and bytes have no bounds.
+that JSON does not have (NaN, infinities) and bytes have no bounds.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
 
 def _lower(value: Any) -> Any:
     match value:
-        case bool() | bytes():
+        case bytes():
             return None
         case float():
             return value if math.isfinite(value) else None
@@ -197,6 +197,8 @@ def _value(said: Any, kind: pa.DataType) -> Any:
     ValueError, ArithmeticError."""
     import pyarrow.types as types
 
+    if types.is_boolean(kind):
+        return said if isinstance(said, bool) else None
     if types.is_integer(kind):
         return int(said)
     if types.is_floating(kind):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.sinks.replicas.definition import ReplicaDefinition
-from headrace.sinks.replicas.options import Mode, mode_of
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.options import mode_of
 
 if TYPE_CHECKING:
     from headrace.config.properties.connector import ConnectorConfig
@@ -29,7 +30,7 @@ class IcebergDefinition(ReplicaDefinition):
         from headrace.sinks.iceberg.aliases import translated
 
         options = super().own_options(config)
-        return translated(options) if mode_of(options) is Mode.REPLICA else options
+        return options if mode_of(options) in (None, Mode.EVENTS) else translated(options)
 
     def written(self, config: ConnectorConfig, option: str) -> str:
         """See SinkDefinition. An option with the sink's name in it is one of

@@ -17,11 +17,10 @@ from headrace.errors import HeadraceError
 from headrace.findings import Findings, counted
 from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
+from headrace.sinks.replicas.modes.mode import MODE, Mode
 from headrace.sinks.replicas.options import (
-    MODE,
     OPTIONS,
     RESYNC,
-    Mode,
     ReplicaOptions,
     mode_of,
     require_complete,
@@ -51,8 +50,9 @@ _DEFAULTS: Mapping[str, str] = {
 
 
 class ReplicaDefinition(SinkDefinition):
-    """Tables that stay equal to their source (`headrace.sink.mode=replica`); without a mode, or
-    with `events`, Spark's format of the same name, which appends events."""
+    """Tables that stay equal to their source (`headrace.sink.mode=replica`), or keep its changes
+    (`append`, `history`); without a mode, or with `events`, Spark's format of the same name, which
+    appends events."""
 
     delivery = Delivery.EXACTLY_ONCE
     worker_modules = (
@@ -74,7 +74,7 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.spark.kernels.needed import document_kernels
 
         options = self.own_options(config)
-        typed = self.mode(config) is Mode.REPLICA and DeclaredDocuments.of(options)
+        typed = self.mode(config) is not Mode.EVENTS and DeclaredDocuments.of(options)
         return document_kernels() if typed else self.kernels
 
     def mode(self, config: ConnectorConfig) -> Mode:
@@ -171,6 +171,19 @@ class ReplicaDefinition(SinkDefinition):
             )  # lazily: a copy may be requested while earlier tables are maintained
             for done in maintain(lake, names, runner, options.keep):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+        finally:
+            lake.close()
+
+    def erase(self, spark: SparkSession, query: SinkQuery, table: str, key: str) -> Iterator[str]:
+        """See SinkDefinition. `table` is the name in the lake."""
+        from headrace.sinks.replicas.maintaining import erase_from
+        from headrace.sinks.replicas.runners import SparkRunner
+
+        self.require_upkeep(query.config)
+        lake = self.format().open(spark, self.own_options(query.config))
+        try:
+            runner = SparkRunner(spark.sparkContext)
+            yield from erase_from(lake, query.state, table, key, runner)
         finally:
             lake.close()
 
@@ -285,14 +298,17 @@ def _refused_tables(
     shapes before any transform. `require` checks a new table for the table format, and raises
     HeadraceError. Raises HeadraceError as the transforms do."""
     from headrace.sinks.replicas.captured import captured_schema, captured_shapes
+    from headrace.sinks.replicas.modes.own_columns import with_own_columns
 
     sources: dict[TableName, str] = {}
     for captured in captured_shapes(config, options, shapes):
         name = captured.replica
         try:
             schema = captured_schema(config, options, captured)
-            if not schema.key:
+            mode = options.modes.mode(schema.source)
+            if not schema.key and mode is not Mode.APPEND:
                 raise refusals.no_key(name)
+            schema = with_own_columns(name, schema, mode)
             source = sources.setdefault(name, schema.source)
             if source != schema.source and not options.merges:
                 raise refusals.shared_name(name, sorted((source, schema.source)))

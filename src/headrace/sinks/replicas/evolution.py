@@ -119,9 +119,7 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
     other = {
         name
         for name, column in has.items()
-        if name in had
-        and not _stays(had[name].type, column.type)
-        and not holds(column.type, had[name].type)
+        if name in had and not takes(had[name].type, column.type)
     }
     both = [name for name in had if name in has and name not in other]
     return ColumnChange(
@@ -239,6 +237,11 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
         retyped={now[name]: kind for name, kind in change.retyped.items()},
     )
     return [ColumnChange(dropped=first, renamed=aside), later]
+
+
+def takes(had: pa.DataType, has: pa.DataType) -> bool:
+    """Return whether a column with rows can take the source's type, or keep its own."""
+    return _stays(had, has) or holds(has, had)
 
 
 def _stays(had: pa.DataType, has: pa.DataType) -> bool:

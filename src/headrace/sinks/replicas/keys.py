@@ -359,7 +359,7 @@ def _has_one_order(kind: pa.DataType) -> bool:
     """Return whether the order of a type's values is that of Python."""
     types = pa.types
     of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
-    return bool(of_bytes or types.is_signed_integer(kind))
+    return bool(of_bytes or types.is_signed_integer(kind) or types.is_boolean(kind))
 
 
 def _concatenated(arrays: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:

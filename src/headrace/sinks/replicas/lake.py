@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 OURS = "headrace."
 """The prefix of the names of table properties that headrace keeps."""
-KEY, SOURCE, QUERY, BATCH, POSITION, TIME = (
-    f"{OURS}{name}" for name in ("key", "source", "query", "batch", "position", "time")
+KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME = (
+    f"{OURS}{name}" for name in ("key", "mode", "source", "query", "batch", "position", "time")
 )
-"""Properties of a table: the names of its key's columns (a JSON list), the source table and its
-columns (JSON), the id of the query that keeps it, the number of its last micro-batch in the table,
-the source's position after it (JSON), and the time of its commit (ISO 8601)."""
+"""Properties of a table: the names of its key's columns (a JSON list), its mode (absent: a
+replica), the source table and its columns (JSON), the id of the query that keeps it, the number of
+its last micro-batch in the table, the source's position after it (JSON), and the time of its commit
+(ISO 8601)."""
 
 COMMENT = "comment"
 """The table property with the comment of the source's table."""

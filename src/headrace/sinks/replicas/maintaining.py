@@ -6,23 +6,35 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.sinks.replicas.files.compacting import compact
+from headrace.sinks.replicas.files.erasing import EraseStep, erase_keys
+from headrace.sinks.replicas.files.s3 import answering
 from headrace.sinks.replicas.lake import (
+    BATCH,
     CONFLICT,
+    MODE,
     NAME_NOT_TAKEN,
+    QUERY,
     ColumnChange,
     Lake,
     LakeTable,
+    TableChange,
     TableName,
 )
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import without_own_columns
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -30,6 +42,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _TABLES = "replicas.json"
 _MOST_TRIES = 3
+_KEPT = ("parts", "stopped", "waiting", "staged")
+"""Folders of the sink's state with files of changes."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,108 @@ def maintain(
         merged, made = merge_small_files(table, runner)
         table.expire(datetime.now(UTC) - keep)
         yield Upkeep(name, merged, made)
+
+
+def erase_from(lake: Lake, state: Path, name: str, key: str, runner: Runner) -> Iterator[str]:
+    """Erase the rows of a key, a JSON object, from a table that a query keeps; yield lines about
+    what was erased and what may still have the key. `state` is the folder of the sink's state.
+    Raises as `erase`, and HeadraceError("replicas.no_such_table")."""
+    found = next((each for each in noted_tables(state) if str(each) == name), None)
+    table = None if found is None else lake.table(found)
+    if found is None or table is None:
+        raise HeadraceError(
+            "replicas.no_such_table",
+            f"The query keeps no table {name}",
+            "Name the table as headrace maintain prints it: NAMESPACE.TABLE.",
+        )
+    try:
+        values = json.loads(key)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise _no_such_key(found, "is no JSON object", "its columns")
+    done = erase(table, values, runner)
+    yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
+    for folder in _KEPT:
+        if any((state / folder).rglob("*.arrow")):
+            yield f"{state / folder} keeps changes that may have the key until they are applied"
+    yield (
+        "Not erased: rows of former keys, the row at the source, and copies of the table's files; "
+        "in Delta these are also the files of earlier versions until VACUUM deletes them"
+    )
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The result of the erasure of a key: the live rows and the data files that were erased."""
+
+    rows: int
+    files: int
+
+
+def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased:
+    """Erase every row of a key: files that contain one are rewritten and deleted, and older
+    snapshots expire. `key` has values of columns as in JSON. The query of the table must not run:
+    deleted files may be read by it. Raises HeadraceError, and ("replicas.no_such_key") for other
+    columns than those of the key, or values that these cannot have."""
+    for attempt in range(1, _MOST_TRIES + 1):
+        transaction = table.begin(ColumnChange())
+        keys = _keys_of(table, key)
+        name = f"headrace-erasure-{uuid.uuid4().hex[:8]}-"
+        steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
+        is_committing = False
+        try:
+            done = runner.run(erase_keys, steps)
+            removed = [file for each in done for file in each.removed]
+            added = [file for each in done for file in each.added]
+            is_committing = True
+            if removed:
+                own = {n: v for n, v in table.properties().items() if n in (QUERY, BATCH)}
+                transaction.commit(TableChange(added, removed=removed), own)
+        except Exception as error:
+            is_conflict = isinstance(error, HeadraceError) and error.code == CONFLICT
+            # After another failure it is not known whether the commit was made.
+            if is_conflict or not is_committing:
+                transaction.storage.sweep(name)
+            if not is_conflict or attempt == _MOST_TRIES:
+                raise
+            continue
+        table.expire(datetime.now(UTC))
+        for file in removed:
+            with suppress(FileNotFoundError), answering(file.path):
+                transaction.storage.filesystem.delete_file(file.path)
+        return Erased(sum(each.rows for each in done), len(removed))
+    raise AssertionError
+
+
+def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
+    """Return a key as a table of one row. Raises HeadraceError("replicas.no_such_key")."""
+    schema = table.schema()
+    mode = Mode(table.properties().get(MODE, Mode.REPLICA))
+    wanted = without_own_columns(schema, mode).key
+    columns = {name: schema.column(name) for name in key}
+    is_known = bool(key) and all(columns.values())
+    if not is_known or (wanted and {*wanted} != {*key}):
+        names = ", ".join(wanted) or "columns that identify a row"
+        raise _no_such_key(table.name, f"has the columns {', '.join(key) or 'none'}", names)
+    made = {}
+    for name in wanted or key:
+        column = columns[name]
+        assert column is not None
+        try:
+            made[name] = pa.array([key[name]]).cast(column.type)
+        except (pa.ArrowException, TypeError):
+            what = f"has a value of the column {name} that is no {column.type}"
+            raise _no_such_key(table.name, what, name) from None
+    return pa.table(made)
+
+
+def _no_such_key(table: TableName, what: str, columns: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.no_such_key",
+        f"The key to erase from {table} {what}",
+        f"Name the key as a JSON object with {columns}.",
+    )
 
 
 def merge_small_files(

@@ -13,20 +13,13 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.declared_documents import OPTIONS as OF_DOCUMENTS
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.modes.mode import MODE, Mode, TableModes
+from headrace.sinks.replicas.modes.mode import OPTIONS as OF_MODES
 from headrace.sinks.replicas.refusals import NO_ENVELOPE, incomplete, no_document
 from headrace.snapshots.modes import SnapshotRule
 
 RESYNC = "resync"
 """The folder of requests to copy tables again, in the sink's state."""
-MODE = "mode"
-"""The option for the kind of the sink's tables."""
-
-
-class Mode(StrEnum):
-    """The kind of the sink's tables."""
-
-    REPLICA = "replica"
-    EVENTS = "events"
 
 
 class Deletes(StrEnum):
@@ -93,6 +86,7 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
 }
 OPTIONS = (
     MODE,
+    *OF_MODES,
     *_CHOICES,
     _NAMESPACE,
     _PREFIX,
@@ -131,6 +125,8 @@ class ReplicaOptions:
     keep: timedelta = timedelta(minutes=180)
     documents: DeclaredDocuments = field(default_factory=DeclaredDocuments)
     """The columns of documents."""
+    modes: TableModes = field(default_factory=TableModes)
+    """The modes of the tables."""
     merges: bool = False
     """Whether transforms may give several tables of the source the same name."""
 
@@ -140,6 +136,14 @@ class ReplicaOptions:
         HeadraceError("replicas.option_invalid")."""
         chosen = {name: _choice(options, name, kind) for name, kind in _CHOICES.items()}
         namespace = options.get(_NAMESPACE)
+        mode = mode_of(options) or Mode.REPLICA
+        if mode.keeps_rows and "deletes" in options:
+            raise HeadraceError(
+                "replicas.option_invalid",
+                f"headrace.sink.deletes={options['deletes']} has no meaning with headrace.sink.mode"
+                f"={mode}, where no delete removes a row",
+                "Leave headrace.sink.deletes out.",
+            )
         return ReplicaOptions(
             Deletes(chosen["deletes"]),
             Truncates(chosen["truncates"]),
@@ -155,6 +159,7 @@ class ReplicaOptions:
             _number(options, _COMPACT, 20, most=1 << 31),
             timedelta(minutes=_number(options, _KEEP, 180, most=1 << 31)),
             DeclaredDocuments.of(options),
+            TableModes.of(options),
         )
 
     def placed(self, name: TableName) -> TableName:

@@ -79,6 +79,17 @@ def no_document(setting: str, table: TableName | None = None) -> HeadraceError:
     )
 
 
+def other_mode(table: TableName, mode: str, source: str, wanted: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.other_mode",
+        f"The table {table} has headrace.sink.mode={mode}, and that of {source or 'its source'} is "
+        f"{wanted}",
+        f"Choose {mode} for it (headrace.sink.mode, headrace.sink.append.tables, "
+        "headrace.sink.history.tables), or write to another table by headrace.sink.namespace or "
+        "headrace.sink.prefix.",
+    )
+
+
 def shared_name(table: TableName, sources: Sequence[str]) -> HeadraceError:
     return HeadraceError(
         "replicas.shared_name",

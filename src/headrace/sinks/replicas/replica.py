@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 from zlib import crc32
 
 from headrace.errors import HeadraceError
@@ -20,18 +21,23 @@ from headrace.sinks.replicas.applying.deleted_rows import (
 )
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
+from headrace.sinks.replicas.columns.following import (
+    FollowedColumns,
+    own_properties,
+    source_property,
+)
 from headrace.sinks.replicas.comments import SourceComments
-from headrace.sinks.replicas.evolution import OF_COLUMNS, change_of_columns, steps_of
+from headrace.sinks.replicas.evolution import OF_COLUMNS
 from headrace.sinks.replicas.lake import (
     BATCH,
     CONFLICT,
     KEY,
+    MODE,
     NAME_NOT_TAKEN,
-    OWN,
     QUERY,
     SOURCE,
-    Column,
     ColumnChange,
+    DataFile,
     Lake,
     LakeTable,
     TableChange,
@@ -40,17 +46,16 @@ from headrace.sinks.replicas.lake import (
     Transaction,
 )
 from headrace.sinks.replicas.maintaining import merge_small_files
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import with_own_columns, without_own_columns
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work, files_of
 from headrace.sinks.replicas.runners import Runner
 from headrace.sinks.replicas.source_columns import (
-    after,
     is_replaced,
     lacking,
     marks_deletes,
-    property_of,
     table_of,
-    with_ids,
     without_ids,
 )
 
@@ -63,7 +68,7 @@ _MOST_TRIES = 5
 
 
 class Replica:
-    """A table that stays equal to its source. For one thread at a time."""
+    """A table that follows its source in one of the modes. For one thread at a time."""
 
     def __init__(
         self,
@@ -79,23 +84,36 @@ class Replica:
         self._own_version = ""
         self.has_other_deletes = False
         """Whether the existing table was kept with the other kind of deletes until now."""
-        self._is_soft = options.deletes is Deletes.SOFT
+        self._mode = options.modes.default
+        self._last_place = ""
         self.figures = Figures()
+
+    @property
+    def _is_soft(self) -> bool:
+        return self._options.deletes is Deletes.SOFT and self._mode is Mode.REPLICA
+
+    @property
+    def _columns(self) -> FollowedColumns:
+        return FollowedColumns(self.name, self._mode, self._options.ambiguous, self._runner)
 
     def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
         """Create the table if it is missing; returns whether it was. Refuse one that this query
         cannot keep. `query` is empty before its first micro-batch; `planned` is the last one that
         it has planned (None: this one). Raises HeadraceError."""
-        self._require_key(schema)
         if not self._options.is_incomplete:
             refusals.require_whole(schema)
         table = self._found(schema)
         is_new = table is None
+        self._require_mode([schema], table)
+        self._require_key(schema)
         if table is None:
             wanted = self._comments.added_to(schema)
             if self._is_soft:
                 wanted = with_deleted_column(self.name, wanted)
-            properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
+            wanted = with_own_columns(self.name, wanted, self._mode)
+            properties = {KEY: json.dumps(list(wanted.key)), **source_property(wanted)}
+            if self._mode is not Mode.REPLICA:
+                properties[MODE] = self._mode
             table = self._lake.create(self.name, wanted, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])
@@ -121,7 +139,9 @@ class Replica:
         the parts. `is_copied`: the table is being copied again, so that rows are still missing;
         `may_empty`: no row was copied yet. Raises HeadraceError."""
         self.has_other_deletes &= is_copied
-        self._require_source("", [of_json(part.schema) for part in parts if part.schema])
+        self._last_place = max((self._last_place, *(part.last for part in parts)))
+        schemas = [of_json(part.schema) for part in parts if part.schema]
+        self._require_source("", schemas)
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
             if newest is not None:
@@ -131,7 +151,8 @@ class Replica:
             else:
                 self._table = table
         assert self._table is not None
-        schema = self._table.schema()
+        self._require_mode(schemas, self._table)
+        schema = without_own_columns(self._table.schema(), self._mode)
         if newest is not None:
             schema = self._comments.added_to(of_json(newest.schema))
         for attempt in range(1, _MOST_TRIES + 1):
@@ -185,11 +206,16 @@ class Replica:
 
     def remove(self, paths: Collection[str], own: str) -> None:
         """Remove data files that remain from before the table was copied again; names of files that
-        the copy wrote contain `own`. Raises HeadraceError("replicas.copy_incomplete") if somebody
-        else has written files since then, which may contain rows of them, and errors of commits."""
+        the copy wrote contain `own`. A history keeps their rows, and closes the current versions in
+        them, which the source no longer has; a change log keeps its files. Raises
+        HeadraceError("replicas.copy_incomplete") if somebody else has written files since then,
+        which may contain rows of them, and errors of commits."""
         if self._table is None:
             self._table = self._lake.table(self.name)
         if self._table is None or not paths:
+            return
+        self._require_mode([], self._table)
+        if self._mode is Mode.APPEND:
             return
         for attempt in range(1, _MOST_TRIES + 1):
             self._table.refresh()
@@ -200,13 +226,33 @@ class Replica:
             }
             if others := sorted(name for name in later if own not in name):
                 raise refusals.merged_meanwhile(self.name, others)
-            if not removed:
+            if self._mode is Mode.HISTORY:
+                name = f"{own}closed-{uuid4().hex[:8]}"
+                change = self._closing(transaction, removed, name)
+            else:
+                change = TableChange(removed=removed)
+            if not (change.removed or change.vectors):
                 return
             try:
-                transaction.commit(TableChange(removed=removed), _own(self._table))
+                transaction.commit(change, own_properties(self._table))
             except HeadraceError as error:
                 if error.code != CONFLICT or attempt == _MOST_TRIES:
                     raise
+
+    def _closing(
+        self, transaction: Transaction, files: Sequence[DataFile], name: str
+    ) -> TableChange:
+        """Return the change that closes the current versions in files, now."""
+        from headrace.sinks.replicas.applying.closing import CloseStep, close_versions
+
+        end = self._last_place, int(datetime.now(UTC).timestamp() * 1_000_000)
+        steps = [CloseStep(transaction.storage, [file], name, end) for file in files]
+        done = self._runner.run(close_versions, steps)
+        return TableChange(
+            [file for each in done for file in each.files],
+            [vector for each in done for vector in each.vectors],
+            [file for each in done for file in each.removed],
+        )
 
     def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
         from headrace.sinks.replicas.applying.batches import Batch, apply_batch
@@ -229,7 +275,7 @@ class Replica:
         if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
             before = replace(batch, number=int(properties.get(BATCH, -1)))
             names = _upkeep_of(before), f"{files_of(batch.query)}deletes-"
-            change_deletes(table, names, self._runner, _own(table), is_soft=self._is_soft)
+            change_deletes(table, names, self._runner, own_properties(table), is_soft=self._is_soft)
             properties = table.properties()
             # Without a change from the source, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
@@ -238,27 +284,32 @@ class Replica:
         self._require_source(source, [work.schema])
         if not work.may_empty and (gone := lacking(table.schema(), source)):
             raise refusals.columns_gone(self.name, gone)
-        former = with_ids(table.schema(), source, work.schema)
-        if QUERY in properties and is_replaced(former, work.schema):
-            if not work.is_copied:
-                raise refusals.table_replaced(self.name)
-            self.empty(batch)
-        parts = [part for part in parts if not _is_of_another(part, work.schema)]
+        columns = self._columns
+        former = columns.current(table, work.schema)
+        if self._mode is not Mode.APPEND:
+            if QUERY in properties and is_replaced(former, work.schema):
+                if not work.is_copied:
+                    raise refusals.table_replaced(self.name)
+                if not self._mode.keeps_rows:
+                    self.empty(batch)
+            parts = [part for part in parts if not _is_of_another(part, work.schema)]
         truncated = max((part.truncated for part in parts), default="")
         if truncated and self._options.truncates is Truncates.FAIL:
             raise refusals.truncated(self.name)
         self._require_key(work.schema)
         wanted = with_deleted_column(self.name, work.schema) if is_soft else work.schema
-        renamed = self._renamed(parts, work.schema)
+        whole = with_own_columns(self.name, wanted, self._mode)
+        renamed = columns.renamed(parts, work.schema)
         try:
-            transaction = self._begin(table, wanted, work)
+            transaction = columns.begin(table, wanted, work)
         except HeadraceError as error:
-            if not work.may_empty or error.code not in OF_COLUMNS:
+            is_emptied = work.may_empty and not self._mode.keeps_rows
+            if not is_emptied or error.code not in OF_COLUMNS:
                 raise
             # Raise for what even an empty table does not take before its rows are removed.
-            change_of_columns(self.name, former, wanted, self._options.ambiguous, is_empty=True)
+            columns.require(former, wanted)
             self.empty(batch)
-            transaction = self._begin(table, wanted, work)
+            transaction = columns.begin(table, wanted, work)
         if not self._own_version:
             self._sweep(transaction, batch, int(properties.get(BATCH, -1)))
         made, applied = apply_batch(
@@ -266,19 +317,20 @@ class Replica:
             Batch(
                 parts,
                 work.folder,
-                transaction.storage.schema,
+                without_own_columns(transaction.storage.schema, self._mode),
                 work.name,
                 str(self.name),
+                self._mode,
                 soft_deletes=is_soft,
-                defaults=self._older_values(parts, renamed, wanted),
+                defaults=columns.older_values(parts, renamed, work.schema),
                 renamed=renamed,
                 is_copied=work.is_copied,
                 foreign=frozenset(c.name for c in former.columns if c.is_foreign),
             ),
             self._runner,
         )
-        marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
-        marked |= _source(wanted, table)
+        marked = {**batch.properties, KEY: json.dumps(list(whole.key))}
+        marked |= source_property(whole, table)
         transaction.commit(made, marked)
         self._own_version = table.version()
         self._count_files(transaction, made)
@@ -329,77 +381,6 @@ class Replica:
         self.figures.files = len(transaction.files) - len(gone) + len(change.added)
         self.figures.vectors = len(vectors - gone)
 
-    def _begin(self, table: LakeTable, wanted: TableSchema, work: Work) -> Transaction:
-        """Begin a transaction after which the table has the wanted columns. Raises
-        HeadraceError."""
-        transaction = table.begin(ColumnChange())
-        is_empty = not any(file.rows > file.deleted for file in transaction.files)
-        current = with_ids(table.schema(), table.properties().get(SOURCE, ""), wanted)
-        change = change_of_columns(
-            self.name, current, wanted, self._options.ambiguous, is_empty=is_empty
-        )
-        if not change:
-            return transaction
-        *first, last = steps_of(change, current)
-        for step in first:
-            begun = table.begin(step)
-            current = after(current, step)
-            removed = list(begun.files) if is_empty else []
-            begun.commit(TableChange(removed=removed), _keeper(table, current))
-        fills = last.added and not is_empty and not work.is_copied
-        if fills and self._fill(table, last, work.name, after(current, last)):
-            last = ColumnChange()
-        return table.begin(last)
-
-    def _fill(self, table: LakeTable, change: ColumnChange, name: str, late: TableSchema) -> bool:
-        """Fill existing rows with the values of new columns for older rows, and commit the change;
-        returns False without a commit if these are null. Raises HeadraceError."""
-        from headrace.sinks.replicas.files.compacting import fill
-
-        for column in change.added:
-            if not column.is_known:
-                raise refusals.default_unknown(self.name, column)
-        defaults = _defaults(change.added)
-        if not defaults:
-            return False
-        transaction = table.begin(change)
-        made = fill(transaction, f"{name}-fill", self._runner, defaults)
-        transaction.commit(made, _keeper(table, late))
-        return True
-
-    def _older_values(
-        self,
-        parts: Sequence[Part],
-        renamed: Mapping[str, Mapping[str, str]],
-        wanted: TableSchema,
-    ) -> dict[str, object]:
-        """Return the values of columns that some parts lack because they are older. Raises
-        HeadraceError("replicas.default_unknown")."""
-        lacking: set[str] = set()
-        for part in parts:
-            if part.path:
-                now = renamed.get(part.path, {})
-                had = {now.get(name, name) for name in of_json(part.schema).names}
-                lacking |= {name for name in wanted.names if name not in had}
-        columns = [column for column in wanted.columns if column.name in lacking]
-        for column in columns:
-            if not column.is_known:
-                raise refusals.default_unknown(self.name, column)
-        return _defaults(columns)
-
-    def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
-        """Return new names of columns by former ones, by the paths of parts with former ones."""
-        renamed: dict[str, Mapping[str, str]] = {}
-        for part in parts:
-            had = of_json(part.schema) if part.path else newest
-            if _ids(had) != _ids(newest):
-                change = change_of_columns(self.name, had, newest, self._options.ambiguous)
-                # A dropped column's name may be another column's now.
-                gone = {name: f"{OWN}dropped_{name}" for name in change.dropped}
-                if change.renamed or gone:
-                    renamed[part.path] = {**gone, **change.renamed}
-        return renamed
-
     def _found(self, schema: TableSchema) -> LakeTable | None:
         """Return the table in the lake, or None. Raises HeadraceError; if the name is not allowed,
         the message names the source's table."""
@@ -412,7 +393,7 @@ class Replica:
             raise HeadraceError(NAME_NOT_TAKEN, message, error.remedy) from None
 
     def _require_key(self, schema: TableSchema) -> None:
-        if not schema.key:
+        if not schema.key and self._mode is not Mode.APPEND:
             raise refusals.no_key(self.name)
 
     def _require_planned(self, properties: Mapping[str, str], query: str, planned: int) -> None:
@@ -443,6 +424,18 @@ class Replica:
             "source has.",
         )
 
+    def _require_mode(self, schemas: Sequence[TableSchema], table: LakeTable | None) -> None:
+        """Set the mode of the table, that of the source's tables. Refuse an existing table with
+        another one, and tables of the source with different ones."""
+        known = Mode.REPLICA if table is None else Mode(table.properties().get(MODE, Mode.REPLICA))
+        modes = {schema.source: self._options.modes.mode(schema.source) for schema in schemas}
+        if table is None:
+            known = next(iter(modes.values()), known)
+        for source, mode in modes.items():
+            if mode is not known:
+                raise refusals.other_mode(self.name, known, source, mode)
+        self._mode = known
+
     def _require_source(self, source: str, schemas: Sequence[TableSchema]) -> None:
         """Refuse a second table of the source, unless transforms may merge tables. `source` is the
         property SOURCE of the replica."""
@@ -452,24 +445,6 @@ class Replica:
         names = sorted(filter(None, sources))
         if len(names) > 1:
             raise refusals.shared_name(self.name, names)
-
-
-def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:
-    """Return the properties that mark a commit within a micro-batch as the query's own, and those
-    of the columns after it."""
-    return _own(table) | _source(late, table)
-
-
-def _own(table: LakeTable) -> dict[str, str]:
-    """Return the properties that mark a commit within a micro-batch as the query's own."""
-    properties = table.properties()
-    return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
-
-
-def _source(schema: TableSchema, table: LakeTable | None = None) -> dict[str, str]:
-    former = "" if table is None else table.properties().get(SOURCE, "")
-    made = property_of(schema, former)
-    return {SOURCE: made} if made else {}
 
 
 def _upkeep_of(batch: MicroBatch) -> str:
@@ -485,14 +460,6 @@ def _is_of_others(name: str, batch: MicroBatch) -> bool:
 def _is_of_another(part: Part, newest: TableSchema) -> bool:
     """Return whether a part is from an earlier table with the same name at the source."""
     return bool(part.schema) and is_replaced(of_json(part.schema), newest)
-
-
-def _ids(schema: TableSchema) -> list[tuple[str, str]]:
-    return [(column.name, column.id) for column in schema.columns]
-
-
-def _defaults(columns: Sequence[Column]) -> dict[str, object]:
-    return {column.name: column.default for column in columns if column.default is not None}
 
 
 def _last(part: Part) -> str:

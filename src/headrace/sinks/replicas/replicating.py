@@ -18,7 +18,7 @@ from headrace.config.source import OF_SPARK, Properties
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.definition import ReplicaDefinition
-from headrace.sinks.replicas.options import Mode
+from headrace.sinks.replicas.modes.mode import Mode
 from headrace.spark.jvm.jars import find_jars
 from headrace.spark.query.options import read_configuration, with_sampled_schemas
 from headrace.spark.sinks.definition import EventStream, SinkQuery

@@ -280,6 +280,21 @@ class SinkDefinition(Protocol):
         self.require_upkeep(query.config)
         return iter(())
 
+    def erase(
+        self,
+        spark: SparkSession,  # noqa: ARG002
+        query: SinkQuery,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        key: str,  # noqa: ARG002
+    ) -> Iterator[str]:
+        """Erase the rows of a key, a JSON object of its columns, from a table of a query that does
+        not run; yield lines about it. Raises HeadraceError."""
+        raise HeadraceError(
+            "cli.nothing_to_erase",
+            f"The sink {self.name} keeps no tables from which a key can be erased",
+            "Erase the records by the means of the target.",
+        )
+
     @property
     def comparison_overrides(self) -> Mapping[str, str]:
         """Properties of the source for reading its rows for a comparison."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headrace.errors import HeadraceError
@@ -15,6 +16,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
+from headrace.sinks.replicas.source_columns import after
 from tests.sinks.replicas.applying.folder_storage import FolderStorage, FolderTable
 
 
@@ -70,9 +72,9 @@ class FolderLake:
 
     def begin(self, change: ColumnChange) -> FolderCommit:
         if change:
-            schema = self.schema()
-            columns = (*schema.columns, *change.added)
-            self.kept.evolve(TableSchema(columns, schema.key, source=schema.source))
+            schema = after(self.schema(), change)
+            key = tuple(change.renamed.get(name, name) for name in schema.key)
+            self.kept.evolve(replace(schema, key=key), change.renamed)
         return FolderCommit(self)
 
     def foreign_changes(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headrace.sinks.replicas.changes.part import (
+    COMMIT_TIME,
     OLD_KEY,
     OPERATION,
     SEQUENCE,
@@ -69,14 +71,25 @@ def sequence(number: int) -> str:
     return f"{number:020}"
 
 
+def commit_us(number: int) -> int:
+    """The time of the commit of a change: three places of the log are one transaction."""
+    return number // 3 * 1_000_000
+
+
 def changes_table(
-    numbered: Sequence[tuple[int, Change]], schema: TableSchema, large: bool = False
+    numbered: Sequence[tuple[int, Change]],
+    schema: TableSchema,
+    large: bool = False,
+    with_past: bool = False,
 ) -> pa.Table:
-    """Changes as the columns of a part."""
+    """Changes as the columns of a part; `with_past`: deletes have the values before them."""
     names = schema.names
     columns: dict[str, pa.Array] = {
         SEQUENCE: pa.array([sequence(number) for number, _ in numbered], pa.large_string()),
         OPERATION: pa.array([change.operation for _, change in numbered], pa.int8()),
+        COMMIT_TIME: pa.array([commit_us(number) for number, _ in numbered], pa.int64()).cast(
+            pa.timestamp("us", "UTC")
+        ),
     }
     kinds = [schema.column(name).type for name in schema.key]  # type: ignore[union-attr]
     if any(change.old_key for _, change in numbered):
@@ -90,7 +103,7 @@ def changes_table(
         if name in schema.key:
             continue
         flags = [
-            change.operation is not Operation.DELETE and name not in change.values
+            (with_past or change.operation is not Operation.DELETE) and name not in change.values
             for _, change in numbered
         ]
         if any(flags):
@@ -114,11 +127,13 @@ def write_part(
     schema: TableSchema,
     divided: bool = False,
     buckets: int = 16,
+    with_past: bool = False,
 ) -> Part:
     """A part of steps in the order of the log."""
-    truncated = max((number for number, step in numbered if isinstance(step, Truncate)), default=-1)
+    truncates = [number for number, step in numbered if isinstance(step, Truncate)]
+    truncated = max(truncates, default=-1)
     changes = [(number, step) for number, step in numbered if isinstance(step, Change)]
-    table = changes_table(changes, schema, large=True)
+    table = changes_table(changes, schema, large=True, with_past=with_past)
     path, of_batches = "", []
     if changes:
         path = f"{name}.arrow"
@@ -145,4 +160,5 @@ def write_part(
         any(name.startswith(UNTOLD) for name in table.column_names),
         OLD_KEY in table.column_names,
         0,
+        truncates=json.dumps([(sequence(number), commit_us(number)) for number in truncates]),
     )

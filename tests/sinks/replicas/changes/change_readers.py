@@ -20,7 +20,7 @@ from tests.connectors.mongodb.harness import Reader as MongoReader
 from tests.connectors.oracle.reading import OracleReader
 from tests.connectors.postgresql.harness import Reader
 
-INSERT, UPDATE, DELETE = Operation
+INSERT, UPDATE, DELETE, READ = Operation
 
 
 @dataclass

@@ -20,7 +20,14 @@ from headrace.debezium.events import ColumnCells, change_event
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.change_tables import ChangeTables
 from headrace.sinks.replicas.changes.changed_rows import Changes
-from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD
+from headrace.sinks.replicas.changes.part import (
+    COMMIT_TIME,
+    OLD_KEY,
+    OPERATION,
+    SEQUENCE,
+    UNTOLD,
+)
+from headrace.sinks.replicas.modes.mode import Mode, TableModes
 from tests.converters.node_trees import Memory
 
 TEXT = Schema(Type.STRING, optional=True)
@@ -61,8 +68,8 @@ def records(shape: Shape, rows: RowTable, *numbers: int) -> Records:
     return Records(shape, rows, chosen, chosen)
 
 
-def changes_of(*pieces: Records) -> list[Changes]:
-    made, failures = ChangeTables().of_piece(pieces, SEQUENCES)
+def changes_of(*pieces: Records, mode: Mode = Mode.REPLICA) -> list[Changes]:
+    made, failures = ChangeTables(modes=TableModes(mode)).of_piece(pieces, SEQUENCES)
     for failure in failures:
         raise failure.error
     return made
@@ -167,7 +174,37 @@ def test_a_truncate_is_the_last_sequence_of_its_kind() -> None:
     truncated, changed = found
     assert (truncated.rows.num_rows, truncated.truncated[-21:-20]) == (0, "0")
     assert int(truncated.truncated[4:36], 16) == 2
+    assert [time for _, time in truncated.truncates] == [77_000, 77_000]
+    assert truncated.truncates[1][0] == truncated.truncated > truncated.truncates[0][0]
     assert (changed.rows.num_rows, changed.truncated) == (1, "")
+
+
+def test_a_delete_of_a_change_log_has_the_values_before_it_as_far_as_the_log_has_them() -> None:
+    whole = {"op": "d", "old": ("2", None, ABSENT), "flags": int(Flag.FULL_OLD)}
+    of_key = {"op": "d", "old": ("1", None, None)}
+    of_some = {"op": "d", "old": ("3", "x", None)}
+    update = {"op": "u", "new": ("4", ABSENT, "y")}
+    pieces = records(table("id", "a", "b"), rows_of(whole, of_key, of_some, update))
+    (changes,) = changes_of(pieces, mode=Mode.APPEND)
+    rows = changes.rows
+    assert rows.column("id").to_pylist() == ["2", "1", "3", "4"]
+    assert rows.column("a").to_pylist() == [None, None, "x", None]
+    assert rows.column("b").to_pylist() == [None, None, None, "y"]
+    assert rows.column(UNTOLD + "a").to_pylist() == [False, True, False, True]
+    assert rows.column(UNTOLD + "b").to_pylist() == [True, True, True, False]
+    assert rows.column(COMMIT_TIME).cast("int64").to_pylist() == [77_000] * 4
+    (changes,) = changes_of(pieces)
+    assert COMMIT_TIME not in changes.rows.column_names
+    assert changes.rows.column("a").to_pylist() == [None] * 4
+
+
+def test_deletes_of_a_change_log_without_a_key_have_their_rows() -> None:
+    whole = {"op": "d", "old": ("2", "a"), "flags": int(Flag.FULL_OLD)}
+    shape = table("id", "name", keyed=False)
+    (changes,) = changes_of(records(shape, rows_of(CREATED, whole)), mode=Mode.APPEND)
+    assert changes.rows.column("id").to_pylist() == ["1", "2"]
+    assert changes.rows.column("name").to_pylist() == ["a", "a"]
+    assert UNTOLD + "id" not in changes.rows.column_names
 
 
 def test_records_that_are_no_changes_of_tables_are_left_out() -> None:

@@ -137,10 +137,11 @@ def test_a_truncate_is_in_all_parts_of_its_table_or_in_one_without_rows(
     tmp_path: Path,
 ) -> None:
     nothing = changes(range(0))
-    truncated = Changes("s.t", TABLE, nothing.rows, "00000004")
-    alone = Changes("s.other", TABLE, nothing.rows, "00000009")
+    truncated = Changes("s.t", TABLE, nothing.rows, truncates=(("00000004", 5),))
+    alone = Changes("s.other", TABLE, nothing.rows, truncates=(("00000009", 6),))
     part, without = write(tmp_path, changes(range(3)), truncated, alone)
     assert (part.rows, part.truncated) == (3, "00000004")
+    assert part.truncates == '[["00000004", 5]]'
     assert (without.topic, without.path, without.schema) == ("s.other", "", "")
     assert (without.rows, without.truncated) == (0, "00000009")
 

@@ -15,7 +15,13 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column
 from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
-from tests.sinks.replicas.changes.change_readers import DELETE, INSERT, UPDATE, PostgresChanges
+from tests.sinks.replicas.changes.change_readers import (
+    DELETE,
+    INSERT,
+    READ,
+    UPDATE,
+    PostgresChanges,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -171,13 +177,13 @@ def test_a_truncate_alone_is_a_part_without_a_file(
     assert part.truncated == part.first == part.last != ""
 
 
-def test_rows_of_a_snapshot_are_inserts(database: Database) -> None:
+def test_rows_of_a_snapshot_are_reads(database: Database) -> None:
     database.execute(TABLES)
     database.execute("INSERT INTO notes VALUES (1, 'a', %s, NULL)", (LONG,))
     reader = PostgresChanges(properties(database, snapshot__mode="initial"))
     (row,) = changes(reader, ".notes")
     reader.stop()
-    assert (row["operation"], row["long"], row["untold"]) == (INSERT, LONG, [])
+    assert (row["operation"], row["long"], row["untold"]) == (READ, LONG, [])
 
 
 def test_columns_have_the_types_and_comments_of_the_source(

@@ -16,14 +16,29 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from headrace.sinks.replicas.applying.change_log import (
+    LogStep,
+    log_groups,
+    truncates_of,
+    write_log,
+)
+from headrace.sinks.replicas.applying.closing import (
+    CloseStep,
+    close_versions,
+    read_rows,
+    write_rows,
+)
 from headrace.sinks.replicas.applying.folding import Folding
 from headrace.sinks.replicas.applying.scanning import may_have_keys, not_unique, scan
+from headrace.sinks.replicas.applying.versions import Truncate, Versions
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts_reading import have_same_buckets, read_part
 from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.writing import new_vector, write_files
 from headrace.sinks.replicas.keys import BUCKETS, SomeKeys
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import apart
 from headrace.sinks.replicas.runners import HereRunner, Runner
 
 if TYPE_CHECKING:
@@ -58,15 +73,17 @@ class Applied:
 
 @dataclass(frozen=True)
 class Batch:
-    """The changes of one table in a micro-batch. `name` is part of the names of its files;
-    `defaults` are values of columns that older parts and files lack; `renamed` maps former to new
-    names of columns, by the path of the part. `table` is for messages. Picklable."""
+    """The changes of one table in a micro-batch. `schema` has the columns of the table, without
+    those that headrace adds in its mode, and the source's key. `name` is part of the names of its
+    files; `defaults` are values of columns that older parts and files lack; `renamed` maps former
+    to new names of columns, by the path of the part. `table` is for messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
     schema: TableSchema
     name: str
     table: str = ""
+    mode: Mode = Mode.REPLICA
     soft_deletes: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -75,12 +92,18 @@ class Batch:
     neither changes nor the table have are left out, because the copy brings them, and the table may
     have several rows of a key, written by others."""
     foreign: frozenset[str] = frozenset()
-    """Columns that the source does not have: rows keep their values there, or have null."""
+    """Columns that the source does not have: rows of a replica keep their values there; other rows
+    have null."""
 
     @property
     def truncated(self) -> str:
         """The place of the last TRUNCATE; empty: no TRUNCATE."""
         return max((part.truncated for part in self.parts), default="")
+
+    @property
+    def truncates(self) -> list[Truncate]:
+        """Every TRUNCATE of a history or a change log, in order."""
+        return truncates_of(self.parts) if self.mode.keeps_rows else []
 
     def folding(self, some_keys: SomeKeys | None = None) -> Folding:
         """Return the fold of the changes of some keys, or of all."""
@@ -90,6 +113,15 @@ class Batch:
             for part in self.parts
             if part.path
         ]
+        if self.mode is Mode.HISTORY:
+            return Versions(
+                tables,
+                self.schema,
+                self.truncates,
+                drops_unknown=self.is_copied,
+                defaults=self.defaults,
+                table=self.table,
+            )
         return Folding(
             tables,
             self.schema,
@@ -108,8 +140,8 @@ def apply_batch(
     runner: Runner | None = None,
     limits: Limits | None = None,
 ) -> tuple[TableChange, Applied]:
-    """Write the files of a batch. The rows are those that the table has after its changes, each
-    once, whether or not the table has had some of them already.
+    """Write the files of a batch. The rows of a replica are those that the table has after its
+    changes, each once, whether or not the table has had some of them already.
 
     Raises HeadraceError (see Folding and scan) and OSError.
     """
@@ -186,12 +218,12 @@ def scan_files(step: FileStep) -> Scanned:
     """Find the rows of the keys in some data files, and write the deletion vectors of these
     files."""
     batch, storage = step.batch, step.storage
-    keys = pa.concat_tables([_read(each.keys) for each in step.planned])
+    keys = pa.concat_tables([read_rows(each.keys) for each in step.planned])
     needing = [each for each in step.planned if each.needed is not None]
     needed = None
     if needing:
         columns = tuple(dict.fromkeys(name for each in needing for name in each.columns))
-        tables = [_read(each.needed) for each in needing if each.needed is not None]
+        tables = [read_rows(each.needed) for each in needing if each.needed is not None]
         needed = pa.concat_tables(tables), columns
     found = scan(
         storage,
@@ -203,13 +235,13 @@ def scan_files(step: FileStep) -> Scanned:
         is_unique=not batch.is_copied,
     )
     vectors, removed = _new_vectors(storage, step.files, found.positions, batch.name)
-    kept = None if found.kept is None else _write(found.kept, step.work)
+    kept = None if found.kept is None else write_rows(found.kept, step.work)
     return Scanned(vectors, removed, found.found, kept)
 
 
 def write_rows_of(step: KeysStep) -> Written:
     """Write the rows that remain after the changes of some keys."""
-    kept = pa.concat_tables(map(_read, step.kept)) if step.kept else None
+    kept = pa.concat_tables(map(read_rows, step.kept)) if step.kept else None
     return _written(step.batch.folding(step.some_keys), kept, step.storage, step.batch.name)
 
 
@@ -236,7 +268,51 @@ class _Application:
         )
 
     def run(self) -> tuple[TableChange, Applied]:
+        if self._batch.mode is Mode.APPEND:
+            return self._run_log()
+        if self._batch.truncates:
+            return self._run_truncated()
         return self._run_elsewhere() if self._is_large else self._run_here()
+
+    def _run_log(self) -> tuple[TableChange, Applied]:
+        """Append the changes: those of a small batch are in order over all of its files."""
+        batch, limits, truncates = self._batch, self._limits, self._batch.truncates
+        groups = log_groups(batch.parts, limits.changes, limits.change_bytes) or [[]]
+        runner = self._runner if len(groups) > 1 else HereRunner()
+        steps = [
+            LogStep(
+                group,
+                batch.folder,
+                batch.schema,
+                self._storage,
+                batch.name,
+                batch.renamed,
+                truncates if group is groups[0] else (),
+                batch.table,
+            )
+            for group in groups
+        ]
+        done = runner.run(write_log, steps)
+        return _change([], [], [Written(files, rows, 0, 0) for files, rows in done])
+
+    def _run_truncated(self) -> tuple[TableChange, Applied]:
+        """Close all current versions of a history, those that changes closed before it included."""
+        batch, storage = self._batch, self._storage
+        folding = batch.folding()
+        keys = write_rows(folding.keys, self._work)
+        groups = _groups_of_files(self._files, self._limits.file_rows // 2)
+        steps = [
+            CloseStep(storage, group, batch.name, batch.truncates[0], self._work, keys)
+            for group in groups
+        ]
+        done = (self._runner if len(groups) > 1 else HereRunner()).run(close_versions, steps)
+        kept = [read_rows(each.kept) for each in done if each.kept is not None]
+        written = _written(folding, pa.concat_tables(kept) if kept else None, storage, batch.name)
+        return _change(
+            [vector for each in done for vector in each.vectors],
+            [file for each in done for file in each.removed],
+            [written, *(Written(each.files, 0, each.closed, 0) for each in done)],
+        )
 
     def _run_here(self) -> tuple[TableChange, Applied]:
         batch, storage = self._batch, self._storage
@@ -246,12 +322,12 @@ class _Application:
             removed, kept = self._files, None
         elif self._rows_to_scan(folding) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
-            kept = pa.concat_tables(map(_read, paths)) if paths else None
+            kept = pa.concat_tables(map(read_rows, paths)) if paths else None
         else:
             found = scan(
                 storage,
                 self._files,
-                folding.key_set,
+                folding.scanned,
                 folding.needed(),
                 defaults=batch.defaults,
                 table=batch.table,
@@ -262,7 +338,7 @@ class _Application:
         return _change(vectors, removed, [_written(folding, kept, storage, batch.name)])
 
     def _rows_to_scan(self, folding: Folding) -> int:
-        keys = folding.key_set
+        keys = folding.scanned
         return sum(file.rows for file in self._files if may_have_keys(self._storage, file, keys))
 
     def _run_elsewhere(self) -> tuple[TableChange, Applied]:
@@ -368,25 +444,15 @@ def _new_vectors(
 def _planned(folding: Folding, work: Path) -> Planned:
     needed = folding.needed()
     return Planned(
-        _write(folding.keys, work),
-        None if needed is None else _write(needed[0], work),
+        write_rows(folding.scanned.keys, work),
+        None if needed is None else write_rows(needed[0], work),
         () if needed is None else needed[1],
     )
 
 
 def _written(folding: Folding, kept: pa.Table | None, storage: Storage, name: str) -> Written:
-    rows = folding.rows(kept)
-    files = write_files(storage, rows, name)
+    rows = folding.rows(kept).select(storage.schema.names)
+    divided = apart(rows, storage.schema.key)
+    files = [file for some in divided for file in write_files(storage, some, name)]
     upserted = folding.upserted - folding.left_out
     return Written(files, upserted, folding.deleted, folding.left_out)
-
-
-def _write(rows: pa.Table, work: Path) -> Path:
-    path = work / f"{uuid4()}.arrow"
-    with pa.ipc.new_file(str(path), rows.schema) as writer:
-        writer.write_table(rows)
-    return path
-
-
-def _read(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

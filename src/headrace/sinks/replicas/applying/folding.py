@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.applying.change_columns import ChangeColumns
 from headrace.sinks.replicas.applying.gathering import gathered
 from headrace.sinks.replicas.applying.missing_values import Histories, Sources
-from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Operation
+from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, Operation
 from headrace.sinks.replicas.files.reading import conformed
 from headrace.sinks.replicas.keys import ABSENT, KeySet
 from headrace.sinks.replicas.lake import DELETED
@@ -80,46 +81,65 @@ class Folding:
         foreign: frozenset[str] = frozenset(),
         table: str = "",
     ) -> None:
-        self._tables = [_after(each, truncated) for each in changes]
+        self._changes = ChangeColumns(
+            [_after(each, truncated) for each in changes], schema, defaults, table
+        )
         self._schema = schema
         self._soft = soft_deletes
         self._drops_unknown = drops_unknown
         self.left_out = 0
         """The number of rows that `rows` left out."""
-        self._defaults = defaults or {}
         self._foreign = foreign
         self._table = table
-        self._count = sum(each.num_rows for each in self._tables)
-        self._operations = self._numbers(OPERATION, np.int8)
-        own = pa.table({name: self._column(name) for name in schema.key})
-        former_rows, former = self._former_keys()
-        self.key_set = KeySet(pa.concat_tables([own, former]))
+        self._count = self._changes.count
+        self._operations = self._changes.numbers(OPERATION, np.int8)
+        self._own_keys = self._changes.keys()
+        former_rows, former = self._changes.former_keys()
+        self.key_set = KeySet(pa.concat_tables([self._own_keys, former]))
         """The keys of the changes, former keys included."""
         self._keys = self.key_set.numbers[: self._count]
         self._former = np.full(self._count, ABSENT, np.int64)
         self._former[former_rows] = self.key_set.numbers[self._count :]
-        self._order = _order([each[SEQUENCE] for each in self._tables])
+        self._ranks = np.arange(self._count)
+        """The place of each change in the order of the log."""
+        order = self._changes.order()
+        if order is not None:
+            self._ranks[order] = np.arange(self._count)
+        self.deleted = 0
+        """The number of keys that the changes delete."""
+        self.upserted = 0
+        """The number of keys that have a row after the changes."""
+        self._rows = self._chosen(np.arange(self._count) if order is None else order)
+        self._untold = self._untold_columns()
+        self._sources = self._find_sources()
+        self._made = self._rows
+        """The changes of the rows that `rows` returned."""
+
+    def _chosen(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the changes that become rows: the last one of each key, in the order of the keys.
+        `order` are all changes in the order of the log."""
         last = np.full(len(self.key_set), ABSENT, np.int64)
-        order = np.arange(self._count) if self._order is None else self._order
         last[self._keys[order]] = order
         last = last[last != ABSENT]
         is_delete = self._operations[last] == Operation.DELETE
         self.deleted = int(is_delete.sum())
-        """The number of keys that the changes delete."""
         self.upserted = len(last) - self.deleted
-        """The number of keys that have a row after the changes."""
-        last = last if soft_deletes else last[~is_delete]
-        by_key = [(name, "ascending") for name in schema.key]
-        of_last = pa.table({name: gathered(own[name], last) for name in schema.key})
+        last = last if self._soft else last[~is_delete]
+        by_key = [(name, "ascending") for name in self._schema.key]
+        of_last = pa.table({n: gathered(self._own_keys[n], last) for n in self._schema.key})
         places = pc.sort_indices(of_last, sort_keys=by_key)
-        self._rows = last[places.to_numpy()]
-        self._untold = self._untold_columns()
-        self._sources = self._find_sources()
+        rows: NDArray[np.int64] = last[places.to_numpy()]
+        return rows
 
     @property
     def keys(self) -> pa.Table:
         """The distinct keys of the changes, former keys included."""
         return self.key_set.keys
+
+    @property
+    def scanned(self) -> KeySet:
+        """The keys by which the table is searched for rows that the changes replace."""
+        return self.key_set
 
     def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
         """Return the keys whose stored values are needed for the rows, and the columns; None:
@@ -148,6 +168,7 @@ class Folding:
             self.left_out = len(rows) - int(known.sum())
             rows = rows[known]
             found = {name: places[known] for name, places in found.items()}
+        self._made = rows
         columns: list[pa.ChunkedArray] = []
         fields: list[pa.Field] = []
         for column in self._schema.columns:
@@ -158,7 +179,7 @@ class Folding:
             elif name in found:
                 columns.append(self._filled(name, kept, found[name]))
             else:
-                columns.append(gathered(self._column(name), rows))
+                columns.append(gathered(self._changes.column(name), rows))
             fields.append(pa.field(name, column.type))
         return pa.table(columns, schema=pa.schema(fields))
 
@@ -183,67 +204,17 @@ class Folding:
         known = known | must
         return None if known.all() else known
 
-    def _column(self, name: str) -> pa.ChunkedArray:
-        """Return a column of all changes, in the type of the table."""
-        column = self._schema.column(name)
-        assert column is not None
-        chunks: list[pa.Array] = []
-        for each in self._tables:
-            if name in each.column_names:
-                chunks += conformed(each[name], column.type, name, self._table).chunks
-            else:
-                value = pa.scalar(self._defaults.get(name), column.type)
-                chunks.append(pa.repeat(value, each.num_rows))
-        return pa.chunked_array(chunks, column.type)
-
-    def _numbers(self, name: str, kind: type) -> NDArray:
-        arrays = [each[name].to_numpy() for each in self._tables]
-        return np.concatenate(arrays).astype(kind, copy=False) if arrays else np.zeros(0, kind)
-
-    def _former_keys(self) -> tuple[NDArray[np.int64], pa.Table]:
-        """Return the rows with a former key, and these keys."""
-        rows, keys, first = [np.zeros(0, np.int64)], [], 0
-        kinds = {name: self._type(name) for name in self._schema.key}
-        for each in self._tables:
-            if OLD_KEY in each.column_names and each[OLD_KEY].null_count < each.num_rows:
-                found = np.flatnonzero(each[OLD_KEY].is_valid().to_numpy())
-                rows.append(first + found)
-                structs = each[OLD_KEY].take(pa.array(found))
-                members = {
-                    name: conformed(pc.struct_field(structs, name), kind, name, self._table)
-                    for name, kind in kinds.items()
-                }
-                keys.append(pa.table(members))
-            first += each.num_rows
-        empty = pa.schema(list(kinds.items())).empty_table()
-        return np.concatenate(rows), pa.concat_tables([empty, *keys])
-
-    def _type(self, name: str) -> pa.DataType:
-        column = self._schema.column(name)
-        assert column is not None
-        return column.type
-
     def _untold_columns(self) -> dict[str, NDArray[np.bool_]]:
         """Return masks of the changes that do not carry a value, for each column with such
         changes."""
         made: dict[str, NDArray[np.bool_]] = {}
-        names = {name for each in self._tables for name in each.column_names}
         for name in self._schema.names:
             if name in self._foreign:
                 made[name] = np.ones(self._count, np.bool_)
-                continue
-            if name in self._schema.key or UNTOLD + name not in names:
-                continue
-            flags = np.concatenate(
-                [
-                    each[UNTOLD + name].to_numpy().astype(np.bool_)
-                    if UNTOLD + name in each.column_names
-                    else np.zeros(each.num_rows, np.bool_)
-                    for each in self._tables
-                ]
-            )
-            if flags.any():
-                made[name] = flags
+            elif name not in self._schema.key:
+                flags = self._changes.untold(name)
+                if flags is not None:
+                    made[name] = flags
         return made
 
     def _find_sources(self) -> dict[str, Sources]:
@@ -252,10 +223,7 @@ class Folding:
         soft = self._soft and self.deleted > 0
         if not self._untold and not soft:
             return {}
-        ranks = np.arange(self._count)
-        if self._order is not None:
-            ranks[self._order] = np.arange(self._count)
-        histories = Histories(self._keys, ranks, self._operations, self._former)
+        histories = Histories(self._keys, self._ranks, self._operations, self._former)
         made = {}
         for name, flags in self._untold.items():
             if soft or flags[self._rows].any():
@@ -292,7 +260,7 @@ class Folding:
     def _filled(
         self, name: str, kept: pa.Table | None, places: NDArray[np.int64]
     ) -> pa.ChunkedArray:
-        column = self._column(name)
+        column = self._changes.column(name)
         if kept is not None and name in kept.column_names:
             values = conformed(kept[name], column.type, name, self._table)
             column = pa.chunked_array([*column.chunks, *values.chunks], column.type)
@@ -304,45 +272,3 @@ def _after(changes: pa.Table, truncated: str) -> pa.Table:
     if not truncated or not changes.num_rows:
         return changes
     return changes.filter(pc.greater(changes[SEQUENCE], pa.scalar(truncated)))
-
-
-def _order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
-    """Return the rows in the order of the log; None: they are in it. Equal places keep their
-    order."""
-    chunks = [
-        chunk.cast(pa.large_string()) for each in sequences for chunk in each.chunks if len(chunk)
-    ]
-    if not chunks:
-        return None
-    words = _words(chunks)
-    if words is None:
-        ranks = pc.rank(pa.chunked_array(chunks), tiebreaker="first").to_numpy()
-        return np.argsort(ranks, kind="stable")
-    varying = [word for word in words.T if (word != word[0]).any()]
-    later = np.zeros(sum(map(len, chunks)) - 1, np.bool_)
-    equal = ~later
-    for word in varying:
-        later |= equal & (word[1:] > word[:-1])
-        equal &= word[1:] == word[:-1]
-    if (later | equal).all():
-        return None
-    return np.lexsort(varying[::-1])
-
-
-def _words(chunks: Sequence[pa.Array]) -> NDArray[np.uint64] | None:
-    """Return texts as words that compare as the texts do, one row each; None: their lengths
-    differ."""
-    matrices = []
-    length = None
-    for chunk in chunks:
-        offsets = np.frombuffer(chunk.buffers()[1], np.int64)
-        offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
-        lengths = np.diff(offsets)
-        length = int(lengths[0]) if length is None else length
-        if not length or chunk.null_count or (lengths != length).any():
-            return None
-        matrix = np.zeros((len(chunk), -(-length // 8) * 8), np.uint8)
-        content = np.frombuffer(chunk.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
-        matrix[:, :length] = content.reshape(-1, length)
-        matrices.append(matrix)
-    return np.concatenate(matrices).view(">u8").astype(np.uint64)

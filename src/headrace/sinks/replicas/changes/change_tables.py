@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from headrace.connect.evaluation.values import carries, nulls, values
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Header, Node, On, Records, RowField, Shape, Struct
-from headrace.connect.rows import Sequences
+from headrace.connect.rows import Flag, Sequences
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import fields, select
 from headrace.converters.kernels.prints import write_sequences
@@ -30,6 +30,7 @@ from headrace.sinks.replicas.changes.declared_documents import (
 )
 from headrace.sinks.replicas.changes.document_rows import DocumentRows
 from headrace.sinks.replicas.changes.part import (
+    COMMIT_TIME,
     OLD_KEY,
     OPERATION,
     SEQUENCE,
@@ -43,13 +44,16 @@ from headrace.sinks.replicas.changes.schemas import (
     table_shape,
 )
 from headrace.sinks.replicas.lake import Column
+from headrace.sinks.replicas.modes.mode import Mode, TableModes
+from headrace.sinks.replicas.modes.own_columns import INSTANT
 from headrace.sinks.replicas.refusals import NO_ENVELOPE
 from headrace.transforms.debezium.envelopes import envelope_of
 
-_OTHER, _TRUNCATE = -1, 3
+_OTHER, _TRUNCATE = -1, 4
 _OPERATIONS = np.full(256, _OTHER, np.int8)
 for _letters, _number in (
-    ("cr", Operation.INSERT),
+    ("c", Operation.INSERT),
+    ("r", Operation.READ),
     ("u", Operation.UPDATE),
     ("d", Operation.DELETE),
     ("t", _TRUNCATE),
@@ -68,16 +72,19 @@ class ChangeTables:
         looks_up_documents: bool = False,
         documents: DeclaredDocuments | None = None,
         prefix: str = "",
+        modes: TableModes | None = None,
     ) -> None:
         """Set the options.
 
         With `looks_up_documents` an update without its document means that the document was deleted
         when it was looked up; it is left out, because its delete follows. Otherwise columns of
         fields take the values that it changed, and it is an error if a column is the text of the
-        document. `documents` are those with declared columns, `prefix` is topic.prefix.
+        document. `documents` are those with declared columns, `prefix` is topic.prefix, and `modes`
+        determine what the changes of a table have besides its rows.
         """
         self._looks_up_documents = looks_up_documents
         self._documents, self._prefix = documents or DeclaredDocuments(), prefix
+        self._modes = modes or TableModes()
         self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
 
     def of_piece(
@@ -115,21 +122,20 @@ class ChangeTables:
         if envelope is None or not isinstance(fields(envelope).get("op"), RowField):
             _require_no_rows(records)
             return None
-        truncates = operations == _TRUNCATE
-        truncated = ""
-        if truncates.any():
-            texts = _sequences(records.with_rows(truncates), sequences)
-            truncated = pc.max(texts).as_py()
-        kept = records.with_rows((operations != _OTHER) & ~truncates)
-        if not truncated and not len(kept):
+        is_truncate = operations == _TRUNCATE
+        kept = records.with_rows((operations != _OTHER) & ~is_truncate)
+        if not is_truncate.any() and not len(kept):
             return None
         table = self._table(records.shape, envelope)
+        truncates = _truncates(records.with_rows(is_truncate), table, sequences)
         operations = _OPERATIONS[kept.table.rows["operation"][kept.rows]]
         if table.has_documents:
             is_change = self._is_change(kept, operations, table)
             kept, operations = kept.with_rows(is_change), operations[is_change]
-        rows = _Rows(kept, operations, table).table(_sequences(kept, sequences))
-        changes = Changes(records.shape.topic, table, rows, truncated, _source_ms(kept, envelope))
+        mode = self._modes.mode(table.schema.source)
+        rows = _Rows(kept, operations, table, mode).table(_sequences(kept, sequences))
+        milliseconds = _source_ms(kept, envelope)
+        changes = Changes(records.shape.topic, table, rows, milliseconds, truncates)
         return changes, kept.place
 
     def _table(self, shape: Shape, envelope: Struct) -> TableShape:
@@ -208,11 +214,36 @@ def _source_ms(records: Records, envelope: Struct) -> int:
     return int(pc.max(values(records, node)).as_py() or 0)
 
 
-class _Rows:
-    """Builds the rows of the changes of one shape."""
+def _truncates(
+    truncates: Records, table: TableShape, sequences: Sequences
+) -> tuple[tuple[str, int], ...]:
+    """Return the sequence of each TRUNCATE and the time of its commit (microseconds)."""
+    if not len(truncates):
+        return ()
+    times = _commit_times(truncates, table).cast(pa.int64()).fill_null(0)
+    return tuple(zip(_sequences(truncates, sequences).to_pylist(), times.to_pylist(), strict=True))
 
-    def __init__(self, records: Records, operations: np.ndarray, table: TableShape) -> None:
+
+def _commit_times(records: Records, table: TableShape) -> pa.Array:
+    """Return the times of the source's commits; null: unknown."""
+    precise, rounded = table.committed
+    times = pa.nulls(len(records), pa.int64())
+    if precise is not None:
+        times = values(records, precise).cast(pa.int64())
+    if times.null_count and rounded is not None:
+        milliseconds = values(records, rounded).cast(pa.int64())
+        times = pc.coalesce(times, pc.multiply(milliseconds, 1000))
+    return times.cast(INSTANT)
+
+
+class _Rows:
+    """Builds the rows of the changes of one shape, for a table of a mode."""
+
+    def __init__(
+        self, records: Records, operations: np.ndarray, table: TableShape, mode: Mode
+    ) -> None:
         self._records, self._operations, self._table = records, operations, table
+        self._mode = mode
         self._topic = records.shape.topic
 
     def table(self, sequences: pa.Array) -> pa.Table:
@@ -243,10 +274,46 @@ class _Rows:
                 array = array.take(pa.array(places, mask=absent))
             told[column.name] = array
         made = {SEQUENCE: sequences, OPERATION: pa.array(self._operations)}
+        if self._mode.keeps_rows:
+            made[COMMIT_TIME] = _commit_times(self._records, self._table)
+        if self._mode is Mode.APPEND:
+            self._add_past(told, untold)
         old_keys = self._old_keys(lacking)
         if old_keys is not None:
             made[OLD_KEY] = old_keys
         return pa.table(made | told | untold)
+
+    def _add_past(self, told: dict[str, pa.Array], untold: dict[str, pa.Array]) -> None:
+        """Add to deletes the values of the rows before them, as far as the log carries them. A null
+        is a value only in a whole row: logs may have nulls in place of the other columns."""
+        is_delete = self._operations == Operation.DELETE
+        if not is_delete.any():
+            return
+        deletes, nodes = self._records.with_rows(is_delete), self._table.before
+        flags = deletes.table.rows["flags"][deletes.rows]
+        is_whole = (flags & int(Flag.FULL_OLD)) != 0
+        carried = CarriedValues(deletes, list(nodes.values()))
+        places = np.arange(len(self._records), dtype=np.int64)
+        places[is_delete] = len(places) + np.arange(len(deletes))
+        for column in self._table.schema.columns:
+            if column.name in self._table.key:
+                continue
+            absent = np.ones(len(deletes), np.bool_)
+            if (node := nodes.get(column.name)) is not None:
+                array = self._taken(column, carried, node)
+                is_null = array.is_null().to_numpy(zero_copy_only=False)
+                absent = carried.unavailable(node) | (is_null & ~is_whole)
+                mask = np.zeros(len(places), np.bool_)
+                mask[is_delete] = absent
+                both = pa.concat_arrays([told[column.name], array])
+                told[column.name] = both.take(pa.array(places, mask=mask))
+            if absent.any():
+                flagged = untold.get(UNTOLD + column.name)
+                lacking = np.zeros(len(places), np.bool_)
+                if flagged is not None:
+                    lacking |= flagged.to_numpy(zero_copy_only=False)
+                lacking[is_delete] = absent
+                untold[UNTOLD + column.name] = pa.array(lacking)
 
     def _declared(self) -> dict[str, tuple[pa.Array, np.ndarray]]:
         """Return the values of the columns that are declared for documents, each with the updates
@@ -289,7 +356,7 @@ class _Rows:
         """Refuse a missing value of a key or of an inserted row; a key change may lack values."""
         if column.name in self._table.key:
             raise key_not_carried(self._topic, [column.name])
-        inserted = absent & (self._operations == Operation.INSERT)
+        inserted = absent & np.isin(self._operations, (Operation.INSERT, Operation.READ))
         if inserted.any() and not carries(self._records, _CREATES)[inserted].all():
             raise HeadraceError(
                 "replicas.value_not_carried",
@@ -331,6 +398,6 @@ def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
     rows = joined([each.rows for each in changes])
     if len(places) > 1 and not np.all(places[1:] > places[:-1]):
         rows = rows.combine_chunks().take(pa.array(np.argsort(places, kind="stable")))
-    truncated = max(each.truncated for each in changes)
     source_ms = max(each.source_ms for each in changes)
-    return replace(first, rows=rows, truncated=truncated, source_ms=source_ms)
+    truncates = tuple(truncate for each in changes for truncate in each.truncates)
+    return replace(first, rows=rows, source_ms=source_ms, truncates=truncates)

@@ -17,15 +17,21 @@ from headrace.sinks.replicas.changes.schemas import TableShape
 class Changes:
     """The changes of one table, one schema of its rows, in a piece of a slice.
 
-    `rows` has the columns of a part, in the order of the log; it may be empty. `truncated` is the
-    sequence of the last TRUNCATE (empty: no TRUNCATE), `source_ms` as in `Part`.
+    `rows` has the columns of a part, in the order of the log; it may be empty. `source_ms` is as in
+    `Part`, `truncates` are the sequences of all TRUNCATEs, each with the time of its commit
+    (microseconds).
     """
 
     topic: str
     table: TableShape
     rows: pa.Table
-    truncated: str = ""
     source_ms: int = 0
+    truncates: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def truncated(self) -> str:
+        """The sequence of the last TRUNCATE; empty: no TRUNCATE."""
+        return max((sequence for sequence, _ in self.truncates), default="")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ has only the columns of the key. Other records have all columns; values that the
 are null, and the column `UNTOLD` + name, which exists only if a value of the column is missing, is
 true for them. `OLD_KEY` (a struct of the key's columns) exists if the key of a row changed and the
 log does not carry all of the row's values; it is null in other rows.
+
+Parts of change logs and histories have `COMMIT_TIME`, too. In parts of change logs a delete has the
+values before it, as far as the log carries them.
 """
 
 from __future__ import annotations
@@ -13,22 +16,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-SEQUENCE, OPERATION, OLD_KEY, UNTOLD = (
+SEQUENCE, OPERATION, COMMIT_TIME, OLD_KEY, UNTOLD = (
     "__headrace_sequence",
     "__headrace_operation",
+    "__headrace_commit_time",
     "__headrace_old_key",
     "__headrace_untold.",
 )
 """Columns: the place of a change (texts of equal length, in the order of the log); its `Operation`
-(int8); the key before a key change; and the prefix of the names of boolean columns."""
+(int8); the time of the source's commit (an instant in microseconds); the key before a key change;
+and the prefix of the names of boolean columns."""
 
 
 class Operation(IntEnum):
-    """The kind of a change. An INSERT carries all values of the row, except after a key change."""
+    """The kind of a change. An INSERT or a READ carries all values of the row, except after a key
+    change."""
 
-    INSERT = 0  # Debezium's c and r
+    INSERT = 0  # Debezium's c; also r in parts of earlier versions
     UPDATE = 1
     DELETE = 2
+    READ = 3  # r
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,10 @@ class Part:
     texts); empty if `path` is. `buckets` are the buckets of the file's record batches; empty: it is
     not divided. `first` and `last` are the sequences of its first and last changes, `truncated` is
     that of the last TRUNCATE of the table in the slice (empty: no TRUNCATE), `source_ms` the latest
-    time of the database in it (0: unknown). `error` says why `rows` changes could not be made (JSON
-    of code, message and remedy; `path` is empty then): they are lost to the table.
+    time of the database in it (0: unknown). `truncates` has every TRUNCATE of the table in the
+    slice: JSON, a list of pairs of its sequence and the time of its commit (microseconds). `error`
+    says why `rows` changes could not be made (JSON of code, message and remedy; `path` is empty
+    then): they are lost to the table.
     """
 
     topic: str
@@ -57,3 +66,4 @@ class Part:
     has_old_keys: bool
     source_ms: int
     error: str = ""
+    truncates: str = ""

@@ -25,7 +25,7 @@ from headrace.sinks.replicas.keys import bucket_of
 COLUMNS = (
     "topic string, path string, rows bigint, size bigint, schema string, buckets binary, "
     "first string, last string, truncated string, has_untold boolean, has_old_keys boolean, "
-    "source_ms bigint, error string"
+    "source_ms bigint, error string, truncates string"
 )
 """The columns of descriptions in a stream, in the order of the fields of `Part`."""
 UNDIVIDED_ROWS = 50_000
@@ -64,7 +64,7 @@ class PartWriter:
         self._pending: dict[tuple[str, str], _Pending] = {}
         self._bytes = 0
         self._parts: list[Part] = []
-        self._truncated: dict[str, str] = {}
+        self._truncates: dict[str, dict[str, int]] = {}
         self._failed: dict[str, Failure] = {}
         self._written: list[Path] = []
 
@@ -79,7 +79,7 @@ class PartWriter:
     def add(self, changes: Changes) -> None:
         """Add changes. Raises HeadraceError("replicas.part_not_written")."""
         topic = changes.topic
-        self._truncated[topic] = max(self._truncated.get(topic, ""), changes.truncated)
+        self._truncates.setdefault(topic, {}).update(changes.truncates)
         if not len(changes.rows):
             return
         identity = (topic, changes.table.json)
@@ -105,17 +105,23 @@ class PartWriter:
         """Write the remaining changes. Returns all parts, and a part without a file for each topic
         with only a TRUNCATE, or with a failure. Raises as `add`."""
         self._flush()
-        parts = [replace(part, truncated=self._truncated[part.topic]) for part in self._parts]
+        parts = [self._with_truncates(part) for part in self._parts]
         with_rows = {part.topic for part in parts}
-        for topic, truncated in self._truncated.items():
-            if truncated and topic not in with_rows:
-                parts.append(_without_rows(topic, truncated))
+        for topic, truncates in self._truncates.items():
+            if truncates and topic not in with_rows:
+                parts.append(self._with_truncates(_without_rows(topic, max(truncates))))
         for topic, failure in self._failed.items():
             error = failure.error
             known = {"code": error.code, "message": error.message, "remedy": error.remedy}
             none = _without_rows(topic, "")
             parts.append(replace(none, rows=failure.records, error=json.dumps(known)))
         return parts
+
+    def _with_truncates(self, part: Part) -> Part:
+        truncates = sorted(self._truncates[part.topic].items())
+        if not truncates:
+            return part
+        return replace(part, truncated=truncates[-1][0], truncates=json.dumps(truncates))
 
     def _flush(self) -> None:
         for (topic, _), pending in self._pending.items():

@@ -28,6 +28,7 @@ from headrace.sinks.replicas.changes.parts import (
     note_unsettled,
     parts_folder,
 )
+from headrace.sinks.replicas.modes.mode import TableModes
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
@@ -111,10 +112,12 @@ def write_parts(
     from headrace.sinks.replicas.changes.change_tables import ChangeTables
     from headrace.spark.task import read_records
 
+    options = _sink(config).own_options(config)
     tables = ChangeTables(
         looks_up_documents=not config.without_documents,
-        documents=DeclaredDocuments.of(_sink(config).own_options(config)),
+        documents=DeclaredDocuments.of(options),
         prefix=config.topic_prefix,
+        modes=TableModes.of(options),
     )
     with PartWriter(parts_folder(folder), name) as writer:
         for part in slices:

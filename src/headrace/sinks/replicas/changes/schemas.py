@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -29,7 +29,7 @@ from headrace.connect.records import (
     TableOrigin,
 )
 from headrace.connect.schema import Schema, Type
-from headrace.connect.trees import as_struct, fields, member
+from headrace.connect.trees import as_struct, fields, member, select
 from headrace.converters.typed.types import typed, typed_constants
 from headrace.debezium import geometry
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL
@@ -89,7 +89,9 @@ class TableShape:
 
     With `has_documents` rows are documents, and an update may come without one. `documents` are the
     columns that are declared for them, which have no nodes; ID and DOCUMENT always have nodes,
-    whether or not they are columns.
+    whether or not they are columns. `before` has the nodes of columns before the change, as far as
+    records have such, and `committed` those of the time of the source's commit, in microseconds and
+    in milliseconds (None: records do not have it).
     """
 
     schema: TableSchema
@@ -97,6 +99,8 @@ class TableShape:
     nodes: Mapping[str, Node]
     has_documents: bool = False
     documents: DocumentColumns | None = None
+    before: Mapping[str, Node] = field(default_factory=dict)
+    committed: tuple[Node | None, Node | None] = (None, None)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -121,9 +125,26 @@ def table_shape(
     key), ("replicas.key_not_in_row", "replicas.key_altered", "replicas.columns_alike",
     "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
     """
-    topic, images = shape.topic, fields(envelope)
-    row = as_struct(images.get("after"))
-    key = as_struct(shape.key)
+    made = _without_past(shape, fields(envelope), documents)
+    committed = select(envelope, "source.ts_us"), select(envelope, "source.ts_ms")
+    return replace(made, before=_before(made, fields(envelope).get("before")), committed=committed)
+
+
+def _before(table: TableShape, image: Node | None) -> dict[str, Node]:
+    """Return the nodes of columns, except those of the key, in an image before changes."""
+    if image is None or table.documents is not None:
+        return {}
+    if table.has_documents:
+        return {DOCUMENT: image}
+    row = as_struct(image)
+    names = [name for name in table.schema.names if name not in table.key]
+    return {} if row is None else {n: member(row, n) for n in names if n in row.schema.places}
+
+
+def _without_past(
+    shape: Shape, images: Mapping[str, Node], documents: DocumentColumns | None
+) -> TableShape:
+    topic, row, key = shape.topic, as_struct(images.get("after")), as_struct(shape.key)
     if row is None:
         return _of_documents(topic, images.get("after"), fields(key), documents, shape.origin)
     if documents is not None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from headrace.sinks.replicas.files.live_rows import live_batches
 from headrace.sinks.replicas.files.writing import FILE_BYTES
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange
+from headrace.sinks.replicas.modes.own_columns import apart
 from headrace.sinks.replicas.runners import HereRunner, Runner
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def merge_files(step: CompactStep) -> list[DataFile]:
         rows = pa.concat_tables(held)
         held.clear()
         rows = rows.sort_by([(column, "ascending") for column in storage.schema.key])
-        made.append(storage.write_rows(rows, f"{name}{uuid4()}"))
+        for some in apart(rows, storage.schema.key):
+            made.append(storage.write_rows(some, f"{name}{uuid4()}"))
 
     for file in step.files:
         for _, rows in live_batches(storage, file, storage.schema.names, step.defaults):

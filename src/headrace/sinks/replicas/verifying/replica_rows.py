@@ -13,7 +13,13 @@ from headrace.sinks.replicas.applying.scanning import scan
 from headrace.sinks.replicas.files.live_rows import live_batches
 from headrace.sinks.replicas.files.reading import DataFileReader
 from headrace.sinks.replicas.keys import KeySet
-from headrace.sinks.replicas.lake import DELETED, ColumnChange
+from headrace.sinks.replicas.lake import DELETED, MODE, ColumnChange
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import (
+    IS_CURRENT,
+    current_keys,
+    without_own_columns,
+)
 from headrace.sinks.replicas.verifying.digests import key_digests, row_digests
 from headrace.sinks.replicas.verifying.row_index import PlacedDigests, RowPlace
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 
 class ReplicaRows:
     """The rows of one state of a table. `columns` are those to compare; rows that the source
-    deleted and soft deletes keep do not count as rows."""
+    deleted and soft deletes keep do not count as rows, nor do closed versions of a history."""
 
     def __init__(self, table: LakeTable, columns: Sequence[str]) -> None:
         """Read the current state of the table. Raises HeadraceError."""
@@ -33,8 +39,13 @@ class ReplicaRows:
         self._name = str(table.name)
         self._storage, self._files = transaction.storage, transaction.files
         self._schema, self.columns = self._storage.schema, tuple(columns)
-        is_soft = self._schema.column(DELETED) is not None
-        self._read = (*self.columns, DELETED) if is_soft else self.columns
+        self._mode = Mode(table.properties().get(MODE, Mode.REPLICA))
+        self._key = without_own_columns(self._schema, self._mode).key
+        self._read = self.columns
+        if self._mode is Mode.HISTORY:
+            self._read = (*self.columns, IS_CURRENT)
+        elif self._schema.column(DELETED) is not None:
+            self._read = (*self.columns, DELETED)
 
     @property
     def rows(self) -> int:
@@ -48,10 +59,10 @@ class ReplicaRows:
 
     def digests(self) -> Iterator[PlacedDigests]:
         """Yield the digests of all rows, in batches. Raises HeadraceError, OSError."""
-        key = self._schema.key
+        key = self._key
         for file in self._files:
             for positions, rows in live_batches(self._storage, file, self._read):
-                kept = _present(rows)
+                kept = self._present(rows)
                 if kept is not None:
                     rows, positions = rows.filter(pa.array(kept)), positions[kept]
                 yield PlacedDigests(
@@ -61,8 +72,10 @@ class ReplicaRows:
     def find(self, keys: pa.Table) -> tuple[list[RowPlace], pa.Table]:
         """Return the rows of distinct keys: their places, and the compared columns, in the same
         order. Raises HeadraceError, OSError."""
+        if self._mode is Mode.HISTORY:
+            keys = current_keys(keys)
         key = self._schema.key
-        rest = [name for name in self._read if name not in key] or [*key[:1]]
+        rest = [name for name in self._read if name not in key] or [*self._key[:1]]
         found = scan(
             self._storage, self._files, keys, (keys, rest), table=self._name, is_unique=False
         )
@@ -77,7 +90,7 @@ class ReplicaRows:
             for position in positions.to_array()
         ]
         rows = found.kept
-        kept = _present(rows)
+        kept = self._present(rows)
         if kept is not None:
             rows = rows.filter(pa.array(kept))
             places = [place for place, is_kept in zip(places, kept, strict=True) if is_kept]
@@ -91,7 +104,7 @@ class ReplicaRows:
         are live or not; None: the table no longer has one of the files. Raises HeadraceError,
         OSError."""
         files = {file.path: file for file in self._files}
-        key = self._schema.key
+        key = self._key
         made: list[pa.Table] = []
         for path, wanted in positions.items():
             if path not in files:
@@ -105,11 +118,13 @@ class ReplicaRows:
                     first = end
         return KeySet(pa.concat_tables(made)).keys
 
-
-def _present(rows: pa.Table) -> NDArray[np.bool_] | None:
-    """Return a mask of the rows that the source has not deleted; None: all rows."""
-    if DELETED not in rows.column_names:
-        return None
-    deleted = pc.fill_null(rows[DELETED], False)
-    made: NDArray[np.bool_] = ~deleted.to_numpy(zero_copy_only=False).astype(np.bool_)
-    return made
+    def _present(self, rows: pa.Table) -> NDArray[np.bool_] | None:
+        """Return a mask of the rows that the source has; None: all rows."""
+        if DELETED in rows.column_names and self._mode is Mode.REPLICA:
+            present = pc.invert(pc.fill_null(rows[DELETED], False))
+        elif self._mode is Mode.HISTORY:
+            present = pc.fill_null(rows[IS_CURRENT], False)
+        else:
+            return None
+        made: NDArray[np.bool_] = present.to_numpy().astype(np.bool_)
+        return made

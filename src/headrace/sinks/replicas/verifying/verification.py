@@ -14,9 +14,19 @@ from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.replicas.captured import captured_schema, captured_shapes
-from headrace.sinks.replicas.lake import QUERY, SOURCE, Lake, LakeTable, TableName, TableSchema
+from headrace.sinks.replicas.lake import (
+    MODE,
+    QUERY,
+    SOURCE,
+    Lake,
+    LakeTable,
+    TableName,
+    TableSchema,
+)
 from headrace.sinks.replicas.lake import is_own as is_headraces
 from headrace.sinks.replicas.maintaining import noted_tables
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import without_own_columns
 from headrace.sinks.replicas.options import RESYNC, ReplicaOptions
 from headrace.sinks.replicas.source_columns import with_ids
 from headrace.sinks.replicas.state.resyncing import resyncs
@@ -182,6 +192,11 @@ class _Verification:
     ) -> ComparedColumns:
         """Return the columns that the replica and all its source tables have."""
         name, text = table.name, table.properties().get(SOURCE, "")
+        mode = Mode(table.properties().get(MODE, Mode.REPLICA))
+        if mode is Mode.APPEND:
+            raise _not_compared(
+                name, "it is a change log, which has no row for each of the source's"
+            )
         schema = table.schema()
         given: list[TableSchema] = []
         for source, wanted in schemas.items():
@@ -192,6 +207,7 @@ class _Verification:
                 raise _not_compared(name, why)
             schema = with_ids(schema, text, wanted)
             given.append(wanted)
+        schema = without_own_columns(schema, mode)
         if not schema.key:
             raise _not_compared(name, "it has no key")
         for wanted in given:

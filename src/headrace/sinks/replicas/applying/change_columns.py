@@ -1,0 +1,153 @@
+"""Columns of the changes of one table, over all of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD
+from headrace.sinks.replicas.files.reading import conformed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headrace.sinks.replicas.lake import TableSchema
+
+
+class ChangeColumns:
+    """The changes of one table, given as tables in any order with the columns that the module
+    `changes.part` describes. Columns that changes lack, because they are older, have the value of
+    `defaults`, or null; columns that `schema` lacks are left out. `table` is for messages."""
+
+    def __init__(
+        self,
+        tables: Sequence[pa.Table],
+        schema: TableSchema,
+        defaults: Mapping[str, object] | None = None,
+        table: str = "",
+    ) -> None:
+        self._tables, self._schema = tables, schema
+        self._defaults, self._table = defaults or {}, table
+        self.count = sum(each.num_rows for each in tables)
+        """The number of changes."""
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column of all changes, in the type of the table. Raises
+        HeadraceError("replicas.value_not_taken") for values that the column cannot have."""
+        kind = self.type_of(name)
+        chunks: list[pa.Array] = []
+        for each in self._tables:
+            if name in each.column_names:
+                chunks += conformed(each[name], kind, name, self._table).chunks
+            else:
+                value = pa.scalar(self._defaults.get(name), kind)
+                chunks.append(pa.repeat(value, each.num_rows))
+        return pa.chunked_array(chunks, kind)
+
+    def has(self, name: str) -> bool:
+        """Return whether a part has a column of the table."""
+        return any(name in each.column_names for each in self._tables)
+
+    def own(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        """Return a column that every part has besides those of the table, as `kind`."""
+        return pa.chunked_array(
+            [chunk for each in self._tables for chunk in each[name].cast(kind).chunks], kind
+        )
+
+    def numbers(self, name: str, kind: type) -> NDArray:
+        """Return such a column of numbers."""
+        arrays = [each[name].to_numpy() for each in self._tables]
+        return np.concatenate(arrays).astype(kind, copy=False) if arrays else np.zeros(0, kind)
+
+    def keys(self) -> pa.Table:
+        """Return the columns of the key."""
+        return pa.table({name: self.column(name) for name in self._schema.key})
+
+    def former_keys(self) -> tuple[NDArray[np.int64], pa.Table]:
+        """Return the rows with a former key, and these keys."""
+        rows, keys, first = [np.zeros(0, np.int64)], [], 0
+        kinds = {name: self.type_of(name) for name in self._schema.key}
+        for each in self._tables:
+            if OLD_KEY in each.column_names and each[OLD_KEY].null_count < each.num_rows:
+                found = np.flatnonzero(each[OLD_KEY].is_valid().to_numpy())
+                rows.append(first + found)
+                structs = each[OLD_KEY].take(pa.array(found))
+                members = {
+                    name: conformed(pc.struct_field(structs, name), kind, name, self._table)
+                    for name, kind in kinds.items()
+                }
+                keys.append(pa.table(members))
+            first += each.num_rows
+        empty = pa.schema(list(kinds.items())).empty_table()
+        return np.concatenate(rows), pa.concat_tables([empty, *keys])
+
+    def untold(self, name: str) -> NDArray[np.bool_] | None:
+        """Return a mask of the changes that do not carry the value of a column; None: all do."""
+        if not any(UNTOLD + name in each.column_names for each in self._tables):
+            return None
+        flags = np.concatenate(
+            [
+                each[UNTOLD + name].to_numpy().astype(np.bool_)
+                if UNTOLD + name in each.column_names
+                else np.zeros(each.num_rows, np.bool_)
+                for each in self._tables
+            ]
+        )
+        return flags if flags.any() else None
+
+    def order(self) -> NDArray[np.int64] | None:
+        """Return the changes in the order of the log; None: they are in it. Equal places keep their
+        order."""
+        return log_order([each[SEQUENCE] for each in self._tables])
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Return the type of a column of the table."""
+        column = self._schema.column(name)
+        assert column is not None
+        return column.type
+
+
+def log_order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
+    """Return the rows in the order of the log; None: they are in it. Equal places keep their
+    order."""
+    chunks = [
+        chunk.cast(pa.large_string()) for each in sequences for chunk in each.chunks if len(chunk)
+    ]
+    if not chunks:
+        return None
+    words = _words(chunks)
+    if words is None:
+        ranks = pc.rank(pa.chunked_array(chunks), tiebreaker="first").to_numpy()
+        return np.argsort(ranks, kind="stable")
+    varying = [word for word in words.T if (word != word[0]).any()]
+    later = np.zeros(sum(map(len, chunks)) - 1, np.bool_)
+    equal = ~later
+    for word in varying:
+        later |= equal & (word[1:] > word[:-1])
+        equal &= word[1:] == word[:-1]
+    if (later | equal).all():
+        return None
+    return np.lexsort(varying[::-1])
+
+
+def _words(chunks: Sequence[pa.Array]) -> NDArray[np.uint64] | None:
+    """Return texts as words that compare as the texts do, one row each; None: their lengths
+    differ."""
+    matrices = []
+    length = None
+    for chunk in chunks:
+        offsets = np.frombuffer(chunk.buffers()[1], np.int64)
+        offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
+        lengths = np.diff(offsets)
+        length = int(lengths[0]) if length is None else length
+        if not length or chunk.null_count or (lengths != length).any():
+            return None
+        matrix = np.zeros((len(chunk), -(-length // 8) * 8), np.uint8)
+        content = np.frombuffer(chunk.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+        matrix[:, :length] = content.reshape(-1, length)
+        matrices.append(matrix)
+    return np.concatenate(matrices).view(">u8").astype(np.uint64)

@@ -1,0 +1,241 @@
+"""Changes of a table as versions of its rows: each one with the time from which and until which it
+is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.sinks.replicas.applying.equality import equal_values
+from headrace.sinks.replicas.applying.folding import Folding
+from headrace.sinks.replicas.applying.gathering import gathered
+from headrace.sinks.replicas.changes.part import (
+    COMMIT_TIME,
+    OLD_KEY,
+    OPERATION,
+    SEQUENCE,
+    Operation,
+)
+from headrace.sinks.replicas.files.reading import conformed
+from headrace.sinks.replicas.keys import ABSENT, KeySet
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import (
+    FROM_PLACE,
+    INSTANT,
+    IS_CURRENT,
+    OWN_COLUMNS,
+    TO_PLACE,
+    VALID_FROM,
+    VALID_TO,
+    current_keys,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headrace.sinks.replicas.lake import TableSchema
+
+Truncate = tuple[str, int]
+"""The sequence of a TRUNCATE, and the time of its commit (microseconds)."""
+
+
+class Versions(Folding):
+    """The versions that changes of one table make, given as to `Folding`. `schema` has the columns
+    and the key of the source.
+
+    Each change except a delete makes a version. It is valid from the change until the next one of
+    its key, a delete and a TRUNCATE included. A row that was read by a snapshot makes none if it
+    equals the version before it. The current versions that the table has of the touched keys come
+    again, closed by the first change of their key, or as they are without one.
+    """
+
+    def __init__(
+        self,
+        changes: Sequence[pa.Table],
+        schema: TableSchema,
+        truncates: Sequence[Truncate] = (),
+        *,
+        drops_unknown: bool = False,
+        defaults: Mapping[str, object] | None = None,
+        table: str = "",
+    ) -> None:
+        deletes = [_deletes(changes, schema, truncate) for truncate in truncates]
+        super().__init__(
+            [*changes, *(each for each in deletes if each is not None)],
+            schema,
+            drops_unknown=drops_unknown,
+            defaults=defaults,
+            table=table,
+        )
+
+    def _chosen(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return all changes except deletes, in the order of the log."""
+        chosen: NDArray[np.int64] = order[self._operations[order] != Operation.DELETE]
+        return chosen
+
+    @property
+    def scanned(self) -> KeySet:
+        """See Folding: the keys of current versions."""
+        return KeySet(current_keys(self.keys))
+
+    def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
+        """See Folding: all columns of all keys."""
+        others = [name for name in self._schema.names if name not in self._schema.key]
+        own = [column.name for column in OWN_COLUMNS[Mode.HISTORY] if column.name != IS_CURRENT]
+        return current_keys(self.keys), (*others, *own)
+
+    def rows(self, kept: pa.Table | None) -> pa.Table:
+        """Return the versions, in the order of the keys and of their beginning. `kept` has the
+        current versions of the table. Raises as `Folding.rows`."""
+        versions = super().rows(kept)
+        stored, numbers = self._stored(kept)
+        count, first = len(versions), len(versions) + len(stored)
+        deletes = np.flatnonzero(self._operations == Operation.DELETE)
+        # Entries are versions of changes, stored versions, and deletes, which have no row.
+        keys = np.concatenate([self._keys[self._made], numbers, self._keys[deletes]])
+        places = _joined(
+            [
+                gathered(self._changes.own(SEQUENCE, pa.string()), self._made),
+                stored[FROM_PLACE],
+                gathered(self._changes.own(SEQUENCE, pa.string()), deletes),
+            ]
+        )
+        times = _joined(
+            [
+                gathered(self._changes.own(COMMIT_TIME, INSTANT), self._made),
+                stored[VALID_FROM],
+                gathered(self._changes.own(COMMIT_TIME, INSTANT), deletes),
+            ]
+        )
+        ranks = np.concatenate(
+            [self._ranks[self._made], _stored_ranks(stored), self._ranks[deletes]]
+        )
+        entries = np.lexsort((ranks, keys))
+        columns = {
+            column.name: _joined([versions[column.name], stored[column.name]])
+            for column in self._schema.columns
+        }
+        entries = entries[~self._repeats(entries, keys, columns, count, first)]
+        following = np.full(len(entries), ABSENT, np.int64)
+        following[:-1] = np.where(keys[entries[1:]] == keys[entries[:-1]], entries[1:], ABSENT)
+        following = following[entries < first]
+        entries = entries[entries < first]
+        is_current = following == ABSENT
+        made = {name: gathered(column, entries) for name, column in columns.items()}
+        made[VALID_FROM] = gathered(times, entries)
+        made[VALID_TO] = gathered(times, following, ~is_current)
+        made[FROM_PLACE] = gathered(places, entries)
+        made[TO_PLACE] = gathered(places, following, ~is_current)
+        made[IS_CURRENT] = pa.chunked_array([pa.array(is_current)])
+        self.upserted = int((entries < count).sum()) + self.left_out
+        self.deleted = int((~is_current & (entries >= count)).sum())
+        rows = pa.table(made)
+        by_key = [(name, "ascending") for name in (*self._schema.key, FROM_PLACE)]
+        by = pa.table([rows[name] for name, _ in by_key], names=[name for name, _ in by_key])
+        in_order = pc.sort_indices(by, sort_keys=by_key).to_numpy()
+        return pa.table({n: gathered(c, in_order) for n, c in made.items()})
+
+    def _stored(self, kept: pa.Table | None) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return the stored versions of the touched keys, in the types of the table, and the
+        numbers of their keys."""
+        columns = (*self._schema.columns, *OWN_COLUMNS[Mode.HISTORY])
+        if kept is None:
+            empty = pa.schema([(column.name, column.type) for column in columns]).empty_table()
+            return empty, np.zeros(0, np.int64)
+        numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
+        rows = np.flatnonzero(numbers != ABSENT)
+        made = {
+            c.name: gathered(conformed(kept[c.name], c.type, c.name, self._table), rows)
+            for c in columns
+        }
+        return pa.table(made), numbers[rows]
+
+    def _repeats(
+        self,
+        entries: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        columns: Mapping[str, pa.ChunkedArray],
+        count: int,
+        first: int,
+    ) -> NDArray[np.bool_]:
+        """Return which entries are rows that a snapshot read and that equal the version before
+        them."""
+        made = np.zeros(len(entries), np.bool_)
+        is_read = np.zeros(len(keys), np.bool_)
+        is_read[:count] = self._operations[self._made] == Operation.READ
+        former, later = entries[:-1], entries[1:]
+        asked = np.flatnonzero(is_read[later] & (former < first) & (keys[former] == keys[later]))
+        # A column that the source does not have, or no longer, is null in every change.
+        for column in (each for name, each in columns.items() if self._changes.has(name)):
+            if not len(asked):
+                break
+            left = gathered(column, former[asked]).combine_chunks()
+            right = gathered(column, later[asked]).combine_chunks()
+            asked = asked[equal_values(_one(left), _one(right))]
+        made[asked + 1] = True
+        return made
+
+
+def closed(rows: pa.Table, truncate: Truncate) -> pa.Table:
+    """Return current versions, closed at a TRUNCATE, or at another place in the log. A version that
+    begins after this place ends where it begins."""
+    place, time = truncate
+    begins = rows[FROM_PLACE]
+    ends = {
+        VALID_TO: pa.repeat(pa.scalar(time, pa.int64()).cast(INSTANT), rows.num_rows),
+        TO_PLACE: pc.if_else(pc.greater(begins, place), begins, pa.scalar(place, pa.string())),
+        IS_CURRENT: pa.repeat(pa.scalar(False), rows.num_rows),
+    }
+    for name, values in ends.items():
+        rows = rows.set_column(rows.column_names.index(name), name, values)
+    return rows
+
+
+def _deletes(
+    changes: Iterable[pa.Table], schema: TableSchema, truncate: Truncate
+) -> pa.Table | None:
+    """Return a TRUNCATE as deletes of all keys of the changes; None: there are none."""
+    folding = Folding([_without_values(each, schema) for each in changes], _of_key(schema))
+    keys = folding.keys
+    if not keys.num_rows:
+        return None
+    place, time = truncate
+    count = keys.num_rows
+    made = {
+        SEQUENCE: pa.repeat(pa.scalar(place, pa.large_string()), count),
+        OPERATION: pa.repeat(pa.scalar(int(Operation.DELETE), pa.int8()), count),
+        COMMIT_TIME: pa.repeat(pa.scalar(time, pa.int64()).cast(INSTANT), count),
+    }
+    return pa.table({**made, **{name: keys[name] for name in keys.column_names}})
+
+
+def _without_values(changes: pa.Table, schema: TableSchema) -> pa.Table:
+    names = [SEQUENCE, OPERATION, *schema.key]
+    return changes.select([*names, *([OLD_KEY] if OLD_KEY in changes.column_names else [])])
+
+
+def _of_key(schema: TableSchema) -> TableSchema:
+    return replace(schema, columns=tuple(c for c in schema.columns if c.name in schema.key))
+
+
+def _stored_ranks(stored: pa.Table) -> NDArray[np.int64]:
+    """Return ranks before those of all changes, in the order of the beginning."""
+    order = pc.sort_indices(stored, sort_keys=[(FROM_PLACE, "ascending")]).to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - len(order)
+    return ranks
+
+
+def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    kind = columns[0].type
+    chunks = [chunk for column in columns for chunk in column.cast(kind).chunks]
+    return pa.chunked_array(chunks, kind)
+
+
+def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return array if isinstance(array, pa.Array) else array.chunk(0)

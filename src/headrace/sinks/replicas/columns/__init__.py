@@ -1,0 +1,1 @@
+"""Columns of tables that follow those of the source."""

@@ -1,0 +1,1 @@
+"""The modes of tables: replicas, change logs and histories, and the columns that headrace adds."""
