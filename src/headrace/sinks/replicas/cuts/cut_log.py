@@ -122,8 +122,8 @@ class CutLog:
         is_long = unlisted > max(_MOST_UNLISTED, len(self._recorded) // 2)
         try:
             if self._is_whole and is_next and not is_long:
+                self._is_whole = False
                 with (self._state / CUTS).open("a") as file:
-                    self._is_whole = False
                     file.write(cut.line(last))
                 self._is_whole = True
                 self._recorded.append(cut.recorded_ms)

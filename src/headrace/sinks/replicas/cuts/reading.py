@@ -95,8 +95,9 @@ def _chosen(
 ) -> tuple[tuple[Cut, ...], int, dict[str, _Table]]:
     """Return the chosen cuts, the time until which they can be read (milliseconds), and the tables
     by their names. Raises HeadraceError."""
-    is_one = isinstance(checkpoint, str | PathLike)
-    folders = [Path(checkpoint)] if is_one else list(map(Path, checkpoint))
+    if isinstance(checkpoint, str | PathLike):
+        checkpoint = [checkpoint]
+    folders = list(map(Path, checkpoint))
     now_ms = time.time_ns() // 1_000_000
     known = [_read(folder) for folder in folders]
     queries = [
