@@ -40,14 +40,14 @@ def choose(queries: Sequence[QueryCuts], at: datetime | str | int | None = None)
             "have no position in common",
             "Name the folders of queries of one database.",
         )
-    (is_chosen, said) = _condition(at)
+    is_chosen, condition = _condition(at)
     chosen = [{cut.place: cut for cut in query.cuts if is_chosen(cut)} for query in queries]
     for query, cuts in zip(queries, chosen, strict=True):
         if not cuts:
             first, last = query.cuts[0], query.cuts[-1]
             raise HeadraceError(
                 "replicas.no_cut",
-                f"The query of {query.folder} has no consistent cut {said}: its cuts are from "
+                f"The query of {query.folder} has no consistent cut {condition}: its cuts are from "
                 f"{_shown(first)} to {_shown(last)}",
                 "Choose another one, or keep cuts longer by headrace.sink.cuts.keep.minutes.",
             )
