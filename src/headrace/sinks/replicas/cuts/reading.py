@@ -138,7 +138,7 @@ def _require(
         raise HeadraceError(
             "replicas.no_such_table",
             f"The consistent cut at {position} has no table {', '.join(unknown)}",
-            f"Name tables of the lake: {', '.join(found) or 'there is none yet'}.",
+            f"Name tables of the lake: {', '.join(found) or 'no table exists yet'}.",
         )
 
 
