@@ -11,10 +11,13 @@ from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.version import VERSION
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
+    from headrace.sinks.replicas.cuts.reading import ConsistentVersions
     from headrace.spark.metrics import Metrics
     from headrace.spark.monitoring.listener import MetricsListener
     from headrace.spark.query.status import Status
@@ -24,10 +27,12 @@ __all__ = [
     "HeadraceWarning",
     "MetricsListener",
     "__version__",
+    "consistent_versions",
     "error",
     "fold",
     "metrics",
     "options",
+    "read_consistent",
     "register",
     "replicate",
     "signal",
@@ -108,6 +113,54 @@ def sink_jars(name: str, /, **options: object) -> list[str]:
     from headrace.sinks.replicas.replicating import sink_jars as found
 
     return found(name, options)
+
+
+def consistent_versions(
+    checkpoint: str | PathLike[str] | Sequence[str | PathLike[str]],
+    tables: Sequence[str] | None = None,
+    *,
+    at: datetime | str | ConsistentVersions | None = None,
+) -> ConsistentVersions:
+    """Return one version of each replica of a query at the same position of the source: the rows
+    after all transactions up to it, and nothing of later ones.
+
+    `checkpoint` is the folder of the query, as for `headrace run --checkpoint`, on this host;
+    several folders of queries over the same database have a common position only if each of them
+    has ended a micro-batch there. `tables` are names of replicas such as `inventory.orders` (None:
+    all). Without `at`, the cut is the last one; `at` is a time of the source, the position of a
+    cut, or what this function returned for another query.
+
+    The result has `position`, `time` (of the last change, by the clock of the database), `versions`
+    (Iceberg's snapshot ids or Delta's versions by table; None: the table was empty) and `expires`,
+    until when they can be read at least.
+
+    Raises HeadraceError: `replicas.no_cut`, `replicas.no_common_cut`, `replicas.other_source`,
+    `replicas.table_not_in_cut` for a table that has stopped, waits or is being copied again,
+    `replicas.no_such_table`, `replicas.ambiguous_table`, `replicas.cuts_not_understood`.
+    """
+    from headrace.sinks.replicas.cuts.reading import consistent_versions as chosen
+
+    return chosen(checkpoint, tables, at)
+
+
+def read_consistent(
+    spark: SparkSession,
+    checkpoint: str | PathLike[str] | Sequence[str | PathLike[str]],
+    tables: Sequence[str] | None = None,
+    *,
+    at: datetime | str | ConsistentVersions | None = None,
+    catalog: str | None = None,
+) -> dict[str, DataFrame]:
+    """Return the replicas of `consistent_versions` as DataFrames by table, all at the same position
+    of the source.
+
+    The session needs the package of the table format for reading. Iceberg tables are found in the
+    catalog `catalog` of the session (None: with the name of the sink's option `catalog.name`),
+    Delta tables by their path. Raises HeadraceError as `consistent_versions`.
+    """
+    from headrace.sinks.replicas.cuts.reading import read_consistent as read
+
+    return read(spark, checkpoint, tables, at, catalog)
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:

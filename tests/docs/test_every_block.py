@@ -83,6 +83,7 @@ RUN_BY = {
     ),
     "docs/guides/replicas.md": {
         "headrace.replicate": "docs/test_replicas.py",
+        "headrace.read_consistent": "sinks/replicas/cuts/test_banks.py",
         "warehouse=s3": "sinks/lake/iceberg/test_iceberg_s3.py",
         "promoted.keys.": "sinks/replicas/changes/test_declared_documents.py",
         "catalog.name=spark_catalog": "sinks/lake/delta/test_session_catalog.py",

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from headrace.connect.slices import Slice
 from headrace.connectors.states import Watcher
-from headrace.offsets.offset import OffsetObject
+from headrace.offsets.offset import OffsetObject, OffsetSummary
 
 
 class Connector(Protocol):
@@ -39,9 +39,10 @@ class Connector(Protocol):
         """Return the slices of (start, end], the same at every call."""
         ...
 
-    def is_settled(self, offset: OffsetObject) -> bool:
-        """Whether the log up to an offset contains all changes that the rows of snapshots show.
-        Between a snapshot and such an offset, the log has rows in their earlier state."""
+    def summary(self, offset: OffsetObject) -> OffsetSummary:
+        """Return what a sink needs to know of an offset: whether it is inside of a transaction, and
+        whether the log up to it contains all changes that the rows of snapshots show. Between a
+        snapshot and such an offset, the log has rows in their earlier state."""
         ...
 
     def bounded(self) -> None:

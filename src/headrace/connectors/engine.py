@@ -18,7 +18,7 @@ from headrace.connectors.source import Lost, LostLog, OpenSnapshot, OpenStream, 
 from headrace.connectors.states import TRANSITIONS, Event, Situation, State, Watcher
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
-from headrace.offsets.offset import Offset, OffsetObject, P
+from headrace.offsets.offset import Offset, OffsetObject, OffsetSummary, P
 from headrace.signals.progress import SignalProgress, go_on
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.planner import AttemptOver, asked_again
@@ -122,9 +122,9 @@ class Engine(Generic[P]):
         first, last = self._source.read_offset(start), self._source.read_offset(end)
         return self._retried(lambda: self._slices(first, last))
 
-    def is_settled(self, offset: OffsetObject) -> bool:
+    def summary(self, offset: OffsetObject) -> OffsetSummary:
         """See the contract."""
-        return self._source.read_offset(offset).is_settled
+        return self._source.read_offset(offset).summary
 
     def bounded(self) -> None:
         """See the contract."""

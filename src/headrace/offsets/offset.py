@@ -25,6 +25,24 @@ P = TypeVar("P", bound=Position)
 
 
 @dataclass(frozen=True)
+class OffsetSummary:
+    """The end of a range, whatever the database. `place` is the end of the last complete
+    transaction, and `text` the position for people. `is_settled`: see `Offset.is_settled`.
+    `is_inside`: the range ends inside of a transaction. `is_boundary`: the records up to here are
+    whole transactions, and no row of a snapshot is newer than they are."""
+
+    place: int
+    text: str
+    is_settled: bool
+    is_inside: bool
+    is_boundary: bool
+
+
+NO_END = OffsetSummary(0, "", is_settled=True, is_inside=False, is_boundary=False)
+"""A settled end that is no boundary: nothing is known of it."""
+
+
+@dataclass(frozen=True)
 class Offset(Generic[P]):
     """A position of the log, and the connector's other state (docs/architecture.md, Positions).
 
@@ -69,6 +87,18 @@ class Offset(Generic[P]):
         if self.snapshot is not None:
             return False
         return self.consistent is None or self.position.committed >= self.consistent
+
+    @property
+    def summary(self) -> OffsetSummary:
+        """The offset as a sink knows it."""
+        position, is_settled = self.position, self.is_settled
+        return OffsetSummary(
+            place=position.committed,
+            text=str(position),
+            is_settled=is_settled,
+            is_inside=position.transaction is not None,
+            is_boundary=is_settled and position.is_boundary and not self.is_initial,
+        )
 
     @property
     def sequences(self) -> Sequences:

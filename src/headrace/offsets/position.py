@@ -40,6 +40,12 @@ class Position(Protocol):
         ...
 
     @property
+    def is_boundary(self) -> bool:
+        """Whether no transaction is delivered in part. A log that is read in units smaller than its
+        transactions returns False where it does not know."""
+        ...
+
+    @property
     def shown(self) -> int:
         """The place that records without a row of the log (chunks, notifications) show as theirs,
         in 64 bits, like the field `place` of a log's rows."""
@@ -92,6 +98,11 @@ class PlacePosition:
     committed: int = 0
     transaction: int | None = None
     messages: int = 0
+
+    @property
+    def is_boundary(self) -> bool:
+        """See Position."""
+        return self.transaction is None
 
     @property
     def shown(self) -> int:

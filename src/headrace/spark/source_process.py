@@ -16,7 +16,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
-from headrace.offsets.offset import OffsetObject
+from headrace.offsets.offset import OffsetObject, OffsetSummary
 from headrace.signals.notifications import observe
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import Kernels, query_kernels
@@ -99,9 +99,9 @@ class SourceSession:
         """Return the slices of a range."""
         return self._connector.slices(start, end)
 
-    def is_settled(self, offset: OffsetObject) -> bool:
+    def summary(self, offset: OffsetObject) -> OffsetSummary:
         """See Connector."""
-        return self._connector.is_settled(offset)
+        return self._connector.summary(offset)
 
     def partitions(self, slices: Sequence[Slice]) -> Sequence[SlicePartition]:
         """Return slices as Spark sends them to tasks, with the ids of their schemas.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import headrace
 from headrace.testing.embedded import PostgresServer
 from tests.servers.postgresql import Database
 from tests.sinks.lake.readers import IN_TURN, LAKES, IcebergLake, ReadLake
@@ -96,6 +97,11 @@ class Killed:
         """The snapshot or version of each table."""
         return {table: self.lake.version("public", table) for table in TABLES}
 
+    def cut(self) -> dict[str, str]:
+        """The versions of the last consistent cut."""
+        versions = headrace.consistent_versions(self._folder / "state").versions
+        return {name.removeprefix("public."): str(version) for name, version in versions.items()}
+
 
 @pytest.fixture
 def source(postgres: PostgresServer) -> Iterator[Database]:
@@ -128,15 +134,17 @@ def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
 
     run.change()
     # That change comes again, and neither table is written again; then the next one.
-    assert run.run("table", 3) == -signal.SIGKILL, run.said()
+    assert run.run("table", 1) == -signal.SIGKILL, run.said()
     run.assert_equal("first")
     moved = run.versions()
+    assert run.cut() == changed
     assert moved["first"] != changed["first"]
     assert moved["second"] == changed["second"]
     assert lake.commits("public", "first") == kept["first"] + 1
     assert run.run() == 0, run.said()
     run.assert_equal()
     assert run.versions()["first"] == moved["first"]
+    assert run.cut() == run.versions()
     assert {
         table: lake.commits("public", table) - kept[table] for table in TABLES
     } == dict.fromkeys(TABLES, 1)

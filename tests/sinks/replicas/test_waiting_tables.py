@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Operation
-from headrace.sinks.replicas.options import FirstCopy, ReplicaOptions
+from headrace.sinks.replicas.options import FirstCopy, ReplicaOptions, Transactions
 from tests.sinks.replicas.applying.replay import Change
 from tests.sinks.replicas.state.pipelines import Pipeline, insert, move
 
@@ -102,4 +103,46 @@ def test_a_first_copy_that_has_no_room_ends_the_query_and_continues_with_other_o
     assert not list(pipeline.state.glob("stopped/*"))
     pipeline.sink._options = ReplicaOptions()
     pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
+    assert pipeline.rows == {1: ("a", "large")}
+
+
+def test_the_pieces_of_a_transaction_are_seen_when_it_has_ended(pipeline: Pipeline) -> None:
+    before = dict(pipeline.rows)
+    pipeline.end(1, insert(10, "new", "large"), is_settled=True, is_inside=True)
+    pipeline.end(2, *move(3, 4, "x"), is_settled=True, is_inside=True)
+    pipeline.end(2, *move(3, 4, "x"), is_settled=True, is_inside=True)  # it comes again
+    pipeline.end(3, is_settled=True, is_inside=True)
+    assert pipeline.rows == before
+    assert pipeline.table.kept["headrace.batch"] == "0"
+    pipeline.start()
+    pipeline.end(4, is_settled=True)
+    assert pipeline.rows == {10: ("new", "large"), 4: ("x", "large x"), 2: ("w", "large w")}
+    assert pipeline.table.kept["headrace.batch"] == "4"
+    assert pipeline.table.kept["headrace.boundary"] == "true"
+    assert not list((pipeline.state / "waiting").glob("*"))
+
+
+def test_a_transaction_without_room_is_committed_in_pieces_and_none_of_them_twice(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipeline = Pipeline(tmp_path, ReplicaOptions(kept_bytes=1))
+    pipeline.end(0, insert(3, "x", "large x"), is_settled=True)
+    with caplog.at_level(logging.WARNING):
+        pipeline.end(1, *move(3, 4, "x"), is_settled=True, is_inside=True)
+    assert "topic than headrace.sink.kept.max.bytes=1: they are committed in" in caplog.text
+    assert pipeline.rows == {4: ("x", "large x")}
+    assert pipeline.table.kept["headrace.boundary"] == "false"
+    # A kill after the commit, and a start with another limit: the move comes again.
+    pipeline._options = ReplicaOptions()
+    pipeline.start()
+    pipeline.end(1, *move(3, 4, "x"), is_settled=True, is_inside=True)
+    pipeline.end(2, *move(4, 5, "x"), is_settled=True)
+    assert pipeline.rows == {5: ("x", "large x")}
+
+
+def test_transactions_that_may_be_split_are_committed_with_their_micro_batches(
+    tmp_path: Path,
+) -> None:
+    pipeline = Pipeline(tmp_path, ReplicaOptions(transactions=Transactions.SPLIT))
+    pipeline.end(0, insert(1, "a", "large"), is_settled=True, is_inside=True)
     assert pipeline.rows == {1: ("a", "large")}

@@ -70,6 +70,12 @@ class MongoPosition:
         return (self.time & _HALF) << 64 | self.number
 
     @property
+    def is_boundary(self) -> bool:
+        """See Position: unknown after an event of a transaction, because nothing says which of its
+        events is the last one."""
+        return self.transaction_number is None
+
+    @property
     def shown(self) -> int:
         """See Position: `ord`, the increment of the clusterTime."""
         return self.time & _INCREMENT

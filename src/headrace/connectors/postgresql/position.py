@@ -52,6 +52,11 @@ class PostgresPosition:
         """`txn_index`."""
         return self.txn_index
 
+    @property
+    def is_boundary(self) -> bool:
+        """See Position."""
+        return self.txn is None
+
     @classmethod
     def at(cls, place: int) -> PostgresPosition:
         """See Position; `place` is an LSN."""

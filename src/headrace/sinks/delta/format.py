@@ -16,7 +16,7 @@ from headrace.sinks.replicas.lake import COMMENT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.sinks.replicas.lake import Lake, TableName, TableSchema
 
@@ -98,6 +98,17 @@ class DeltaFormat:
             f'table = QueryBuilder().register("t", DeltaTable("{table}"))',
             'print(table.execute("SELECT * FROM t").read_all())',
         )
+
+    def reader_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """See LakeFormat: the folder of the tables."""
+        return {_PATH: self._path(options)}
+
+    def read_version(
+        self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
+    ) -> DataFrame:
+        """See LakeFormat; the session needs Delta's package."""
+        reader = spark.read.format("delta").option("versionAsOf", version)
+        return reader.load(table_folder(options[_PATH], name))
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """See LakeFormat. Raises as `check`, and HeadraceError("delta.no_kernel"),

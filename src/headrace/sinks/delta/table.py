@@ -23,6 +23,7 @@ from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
 from headrace.sinks.replicas.lake import (
     BATCH,
+    BOUNDARY,
     COMMENT,
     CONFLICT,
     KEY,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-_OF_BATCHES = (QUERY, BATCH, POSITION, TIME)
+_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY)
 """The properties that change with each batch, which are in a metadata domain. As table properties
 they would change the table's metadata, after which Spark refuses transactions that began before: an
 OPTIMIZE that takes longer than a batch would never succeed. They would also write all columns into
@@ -102,8 +103,8 @@ class DeltaTable:
         return DeltaTransaction(self, known, change, self._files)
 
     def expire(self, older_than: dt.datetime) -> None:
-        """See LakeTable; does nothing: VACUUM of Spark or of delta-rs deletes old files, and Kernel
-        writes checkpoints with the commits."""
+        """See LakeTable; does nothing: VACUUM of Spark or of delta-rs deletes files that were
+        removed long ago, and Kernel writes checkpoints with the commits."""
 
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable."""

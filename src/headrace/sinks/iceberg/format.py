@@ -19,7 +19,9 @@ from headrace.spark.jvm.plain_jvm import plain_jvm
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+_NAME = "catalog.name"
 
 
 class IcebergFormat:
@@ -91,6 +93,22 @@ class IcebergFormat:
             f'catalog = load_catalog("headrace", type="sql", uri="sqlite:///{folder}/catalog.db")',
             f'print(catalog.load_table("{name}").scan().to_arrow().to_pylist())',
         )
+
+    def reader_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """See LakeFormat: the name of the catalog."""
+        return {_NAME: IcebergOptions.of(options).catalog}
+
+    def read_version(
+        self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
+    ) -> DataFrame:
+        """See LakeFormat: the session has the catalog under its name in the sink's options. A table
+        without a snapshot has no rows."""
+        names = (options[_NAME], *name.namespace, name.name)
+        table = ".".join(f"`{each.replace('`', '``')}`" for each in names)
+        reader = spark.read.format("iceberg")
+        if not version:
+            return reader.load(table).limit(0)
+        return reader.option("snapshot-id", version).load(table)
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """Open the catalog of the options. Raises HeadraceError."""

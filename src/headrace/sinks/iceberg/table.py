@@ -81,11 +81,15 @@ class IcebergTable:
             ]
 
     def expire(self, older_than: dt.datetime) -> None:
-        """See LakeTable. Files that the last snapshot removed are deleted when it expires
-        itself."""
+        """See LakeTable: the snapshot that was the last one at that moment stays, and those after
+        it. Files that the last snapshot removed are deleted when it expires itself."""
+        oldest_ms = int(older_than.timestamp() * 1000)
         with self._java.failing("expire its snapshots", self.name):
-            expiry = self._table.expireSnapshots()
-            expiry.expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(1).commit()
+            snapshots = self._java.iceberg.util.SnapshotUtil
+            last = snapshots.nullableSnapshotIdAsOfTime(self._table, oldest_ms)
+            if last is not None and (snapshot := self._table.snapshot(last)) is not None:
+                oldest_ms = min(oldest_ms, snapshot.timestampMillis())
+            self._table.expireSnapshots().expireOlderThan(oldest_ms).retainLast(1).commit()
         self.refresh()
 
     def version(self) -> str:

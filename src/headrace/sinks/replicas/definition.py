@@ -17,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.findings import Findings, counted
 from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
+from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.modes.mode import MODE, Mode
 from headrace.sinks.replicas.options import (
     OPTIONS,
@@ -32,10 +33,10 @@ from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, Sink
 from headrace.spark.sinks.formats import FormatSink
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connect.records import Shape
-    from headrace.sinks.replicas.lake import LakeFormat, TableName, TableSchema
+    from headrace.sinks.replicas.lake import LakeFormat, TableSchema
     from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
 
 log = logging.getLogger(__name__)
@@ -156,6 +157,7 @@ class ReplicaDefinition(SinkDefinition):
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:
         """See SinkDefinition."""
+        from headrace.sinks.replicas.cuts.cut_log import replaced_before
         from headrace.sinks.replicas.maintaining import maintain, noted_tables
         from headrace.sinks.replicas.runners import SparkRunner
         from headrace.sinks.replicas.state.resyncing import resyncs
@@ -169,7 +171,7 @@ class ReplicaDefinition(SinkDefinition):
                 for name in noted_tables(query.state)
                 if all(name != each.name for each in resyncs(query.state / RESYNC))
             )  # lazily: a copy may be requested while earlier tables are maintained
-            for done in maintain(lake, names, runner, options.keep):
+            for done in maintain(lake, names, runner, replaced_before(query.state, options)):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
         finally:
             lake.close()
@@ -213,6 +215,13 @@ class ReplicaDefinition(SinkDefinition):
         finally:
             current.close()
             lake.close()
+
+    def read_version(
+        self, spark: SparkSession, lake: Mapping[str, str], table: Sequence[str], version: str
+    ) -> DataFrame:
+        """See SinkDefinition."""
+        *namespace, name = table
+        return self.format().read_version(spark, lake, TableName(tuple(namespace), name), version)
 
     def check(self, config: ConnectorConfig) -> Findings:
         """See SinkDefinition."""

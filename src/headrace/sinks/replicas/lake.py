@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
     from pyroaring import BitMap
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 OURS = "headrace."
 """The prefix of the names of table properties that headrace keeps."""
-KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME = (
-    f"{OURS}{name}" for name in ("key", "mode", "source", "query", "batch", "position", "time")
+KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME, BOUNDARY = (
+    f"{OURS}{name}"
+    for name in ("key", "mode", "source", "query", "batch", "position", "time", "boundary")
 )
 """Properties of a table: the names of its key's columns (a JSON list), its mode (absent: a
 replica), the source table and its columns (JSON), the id of the query that keeps it, the number of
-its last micro-batch in the table, the source's position after it (JSON), and the time of its commit
-(ISO 8601)."""
+its last micro-batch in the table, the source's position after it (JSON), the time of its commit
+(ISO 8601), and whether the position is between transactions (`true` or `false`)."""
 
 COMMENT = "comment"
 """The table property with the comment of the source's table."""
@@ -267,8 +268,9 @@ class LakeTable(Protocol):
 
     @abstractmethod
     def expire(self, older_than: dt.datetime) -> None:
-        """Expire the states of the table before a moment, except the last one, and delete the files
-        that only these states had. Otherwise the cost of a commit grows with their number."""
+        """Expire the states of the table that a later one replaced before a moment, and delete the
+        files that only these states had. Otherwise the cost of a commit grows with their
+        number."""
 
     @abstractmethod
     def version(self) -> str:
@@ -348,6 +350,17 @@ class LakeFormat(Protocol):
     def reading(self, folder: Path, name: TableName) -> Sequence[str]:
         """Return lines of Python that print the rows of a table in a folder of `local`, with a
         reader that is independent of headrace."""
+
+    @abstractmethod
+    def reader_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Return the options that readers need to find the tables; none of them is a secret."""
+
+    @abstractmethod
+    def read_version(
+        self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
+    ) -> DataFrame:
+        """Return the rows of a version of a table, by Spark's reader of the format. `options` are
+        those of `reader_options`; `version` is one of `LakeTable.version`."""
 
     @abstractmethod
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:

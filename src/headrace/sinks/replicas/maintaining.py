@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,10 +72,10 @@ def noted_tables(state: Path) -> list[TableName]:
 
 
 def maintain(
-    lake: Lake, names: Iterable[TableName], runner: Runner, keep: timedelta
+    lake: Lake, names: Iterable[TableName], runner: Runner, older_than: datetime
 ) -> Iterator[Upkeep]:
-    """Maintain tables one after the other; their query may be running. Snapshots older than `keep`
-    expire. Raises HeadraceError."""
+    """Maintain tables one after the other; their query may be running. Snapshots that were replaced
+    before `older_than` expire. Raises HeadraceError."""
     for name in names:
         try:
             table = lake.table(name)
@@ -86,7 +86,7 @@ def maintain(
         if table is None:
             continue
         merged, made = merge_small_files(table, runner)
-        table.expire(datetime.now(UTC) - keep)
+        table.expire(older_than)
         yield Upkeep(name, merged, made)
 
 

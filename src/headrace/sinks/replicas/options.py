@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -66,7 +66,14 @@ class FirstCopy(StrEnum):
     STAGED = "staged"
 
 
-_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT, _COMPACT, _KEEP = (
+class Transactions(StrEnum):
+    """The commits into which the changes of a transaction go."""
+
+    WHOLE = "whole"
+    SPLIT = "split"
+
+
+_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT, _COMPACT, _KEEP, _KEEP_CUTS = (
     "namespace",
     "prefix",
     "jars",
@@ -75,7 +82,11 @@ _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT, _COMPACT, _KEEP = (
     "kept.max.bytes",
     "compact.commits",
     "snapshots.keep.minutes",
+    "cuts.keep.minutes",
 )
+_LONGEST_CUTS = 7 * 24 * 60
+"""The most minutes for which cuts are kept: VACUUM of Delta tables deletes files that were removed
+a week ago."""
 _CHOICES: Mapping[str, type[StrEnum]] = {
     "deletes": Deletes,
     "truncates": Truncates,
@@ -83,6 +94,7 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
     "ambiguous.columns": Ambiguous,
     "errors": Errors,
     "first.copy": FirstCopy,
+    "transactions": Transactions,
 }
 OPTIONS = (
     MODE,
@@ -96,6 +108,7 @@ OPTIONS = (
     _KEPT,
     _COMPACT,
     _KEEP,
+    _KEEP_CUTS,
     *OF_DOCUMENTS,
 )
 """The names of the options, without `headrace.sink.`."""
@@ -107,8 +120,9 @@ class ReplicaOptions:
     derived from the topic), `prefix` precedes every table's name, and `threads` is how many tables
     are committed in parallel. For a table that stopped, or whose first copy is staged, at most
     `kept_bytes` of changes are kept. After `compact_commits` micro-batches the small files of a
-    table are merged, and snapshots older than `keep` expire. `is_incomplete`: the tables are meant
-    to hold only a part of their source."""
+    table are merged, and snapshots that were replaced longer than `keep` ago expire. `keep_cuts` is
+    the time for which consistent cuts can be read. `is_incomplete`: the tables are meant to hold
+    only a part of their source."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY
@@ -127,6 +141,8 @@ class ReplicaOptions:
     """The columns of documents."""
     modes: TableModes = field(default_factory=TableModes)
     """The modes of the tables."""
+    transactions: Transactions = Transactions.WHOLE
+    keep_cuts: timedelta = timedelta(minutes=180)
     merges: bool = False
     """Whether transforms may give several tables of the source the same name."""
 
@@ -160,7 +176,13 @@ class ReplicaOptions:
             timedelta(minutes=_number(options, _KEEP, 180, most=1 << 31)),
             DeclaredDocuments.of(options),
             TableModes.of(options),
+            Transactions(chosen["transactions"]),
+            timedelta(minutes=_number(options, _KEEP_CUTS, 180, most=_LONGEST_CUTS)),
         )
+
+    def replaced_before(self) -> datetime:
+        """Return the moment before which snapshots that expire now were replaced."""
+        return datetime.now(UTC) - self.keep
 
     def placed(self, name: TableName) -> TableName:
         """Return the name in the lake for a table name that was derived from a topic."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.sinks.replicas.changes.part import Part
-from headrace.sinks.replicas.lake import BATCH, POSITION, QUERY, TIME, TableSchema
+from headrace.sinks.replicas.lake import BATCH, BOUNDARY, POSITION, QUERY, TIME, TableSchema
 
 
 def files_of(query: str) -> str:
@@ -18,11 +18,13 @@ def files_of(query: str) -> str:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
+    """A micro-batch of a query: its number, the query's id, the position after it (JSON), and
+    whether this is between transactions."""
 
     query: str
     number: int
     position: str
+    is_boundary: bool = False
 
     @property
     def name(self) -> str:
@@ -32,7 +34,16 @@ class MicroBatch:
     @property
     def before(self) -> MicroBatch:
         """A separate commit to apply before the changes of this one."""
-        return replace(self, number=self.number - 1)
+        return replace(self, number=self.number - 1, is_boundary=False)
+
+    @property
+    def upkeep_name(self) -> str:
+        """The prefix of the names of files that the upkeep after it writes."""
+        return f"{self.name}-upkeep-"
+
+    def is_of_query(self, name: str) -> bool:
+        """Return whether its query wrote a data file of that name."""
+        return files_of(self.query) in name
 
     @property
     def properties(self) -> dict[str, str]:
@@ -42,6 +53,7 @@ class MicroBatch:
             BATCH: str(self.number),
             POSITION: self.position,
             TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
+            BOUNDARY: "true" if self.is_boundary else "false",
         }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from uuid import uuid4
 from zlib import crc32
@@ -77,11 +78,14 @@ class Replica:
         options: ReplicaOptions,
         runner: Runner,
         comments: SourceComments,
+        replaced_before: Callable[[], datetime] | None = None,
     ) -> None:
-        self.name = name
+        """`replaced_before` returns when a snapshot that expires was replaced at the latest; None:
+        the options say it."""
+        self.name, self._replaced_before = name, replaced_before or options.replaced_before
         self._lake, self._options, self._runner, self._comments = lake, options, runner, comments
         self._table: LakeTable | None = None
-        self._own_version = ""
+        self._own_version = self._proved_version = ""
         self.has_other_deletes = False
         """Whether the existing table was kept with the other kind of deletes until now."""
         self._mode = options.modes.default
@@ -142,7 +146,7 @@ class Replica:
         self._last_place = max((self._last_place, *(part.last for part in parts)))
         schemas = [of_json(part.schema) for part in parts if part.schema]
         self._require_source("", schemas)
-        newest = max((part for part in parts if part.schema), key=_last, default=None)
+        newest = max((part for part in parts if part.schema), key=attrgetter("last"), default=None)
         if self._table is None:
             if newest is not None:
                 self.prepare(of_json(newest.schema), batch.query)
@@ -169,10 +173,26 @@ class Replica:
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
 
-    def has_changes_of(self, query: str) -> bool:
-        """Return whether the table has a micro-batch of this query. Raises HeadraceError."""
+    def last_batch(self, query: str) -> int | None:
+        """Return the number of the query's last micro-batch in the table; None: it has none of this
+        query. Raises HeadraceError."""
         table = self._table or self._lake.table(self.name)
-        return table is not None and table.properties().get(QUERY) == query
+        properties = {} if table is None else table.properties()
+        return int(properties.get(BATCH, -1)) if properties.get(QUERY) == query else None
+
+    def version(self, *, refreshes: bool = False) -> str | None:
+        """Return the version of the table; None: there is no table. `refreshes`: read its state
+        again. Raises HeadraceError, also if others have changed rows."""
+        if self._table is None:
+            return None
+        if refreshes:
+            self._table.refresh()
+        version = self._table.version()
+        if version not in (self._own_version, self._proved_version):
+            if foreign := self._table.foreign_changes():
+                raise refusals.changed_by_others(self.name, foreign)
+            self._proved_version = version
+        return version
 
     def take_over(self, batch: MicroBatch) -> None:
         """Remove every row, before a micro-batch, if the table was another query's. Raises
@@ -274,7 +294,7 @@ class Replica:
             raise refusals.changed_by_others(self.name, foreign)
         if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
             before = replace(batch, number=int(properties.get(BATCH, -1)))
-            names = _upkeep_of(before), f"{files_of(batch.query)}deletes-"
+            names = before.upkeep_name, f"{files_of(batch.query)}deletes-"
             change_deletes(table, names, self._runner, own_properties(table), is_soft=self._is_soft)
             properties = table.properties()
             # Without a change from the source, the columns are those of the table.
@@ -353,9 +373,9 @@ class Replica:
         killed run may have left. The upkeep was not committed if no live file has its name; after
         merges by others this is not known."""
         transaction.storage.sweep(f"{batch.name}-", transaction.files)
-        upkeep = _upkeep_of(replace(batch, number=before))
+        upkeep = replace(batch, number=before).upkeep_name
         names = [file.path.rpartition("/")[2] for file in transaction.files]
-        is_known = not any(upkeep in name or _is_of_others(name, batch) for name in names)
+        is_known = not any(upkeep in name or not batch.is_of_query(name) for name in names)
         if is_known:
             transaction.storage.sweep(upkeep)
 
@@ -367,9 +387,8 @@ class Replica:
         if (batch.number + turn) // every == (before + turn) // every:
             return
         try:
-            name = _upkeep_of(batch)
-            merge_small_files(table, self._runner, name=name, only_small=True)
-            table.expire(datetime.now(UTC) - self._options.keep)
+            merge_small_files(table, self._runner, name=batch.upkeep_name, only_small=True)
+            table.expire(self._replaced_before())
         except Exception as error:  # noqa: BLE001 - a table is correct without its upkeep
             what = f"{type(error).__name__}: {error}"
             log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, what)
@@ -447,20 +466,6 @@ class Replica:
             raise refusals.shared_name(self.name, names)
 
 
-def _upkeep_of(batch: MicroBatch) -> str:
-    """Return the prefix of the names of files that the upkeep after a micro-batch writes."""
-    return f"{batch.name}-upkeep-"
-
-
-def _is_of_others(name: str, batch: MicroBatch) -> bool:
-    """Return whether a data file was not written by the query of a micro-batch."""
-    return f"{batch.name.rpartition('-')[0]}-" not in name
-
-
 def _is_of_another(part: Part, newest: TableSchema) -> bool:
     """Return whether a part is from an earlier table with the same name at the source."""
     return bool(part.schema) and is_replaced(of_json(part.schema), newest)
-
-
-def _last(part: Part) -> str:
-    return part.last

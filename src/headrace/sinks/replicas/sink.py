@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.registry import event_shapes, table_comments
 from headrace.errors import HeadraceError
+from headrace.offsets.offset import NO_END
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas import refusals
@@ -21,15 +23,24 @@ from headrace.sinks.replicas.captured import CapturedShape, captured_schema, cap
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name
 from headrace.sinks.replicas.comments import SourceComments
+from headrace.sinks.replicas.cuts.cut_log import CutLog
+from headrace.sinks.replicas.cuts.taking import CutTaker, NewerRows
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName, TableSchema
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
-from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
+from headrace.sinks.replicas.options import (
+    RESYNC,
+    Errors,
+    Existing,
+    FirstCopy,
+    ReplicaOptions,
+    Transactions,
+)
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import FENCES, Replica
-from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
 from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, new_epoch, resyncs
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
+from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
@@ -42,7 +53,6 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
-_STAGED_TOO_MUCH = "replicas.staged_too_much"
 _NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART)
 """Codes of errors for tables whose changes are not kept, because only a copy has the rows."""
 _OF_ROWS = ("snapshot", "signals")
@@ -63,8 +73,10 @@ class ReplicaSink(BatchSink):
         self._format, self._own_options, self._options = table_format, own_options, options
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
-        self._waiting, self._is_settled = query.state / "waiting", True
-        self._staged, self._is_staged = query.state / "staged", False
+        self._waiting = WaitingChanges(query.state, self._parts)
+        self._end = NO_END
+        self._cut_log = CutLog(query.state, table_format.name, options)
+        self._cuts = CutTaker(self._cut_log, NewerRows(query.state, query.config))
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
         self._copied: dict[TableName, Resync] = {}
@@ -105,6 +117,7 @@ class ReplicaSink(BatchSink):
         self._runner = SparkRunner(stream.spark.sparkContext)
         self._replicas.clear()
         self._takes_over = self._options.existing is Existing.REPLACE
+        self._cuts.open(self._format.reader_options(self._own_options), self._checkpoint)
         self._resume_stopped()
         self._prepare()
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
@@ -158,7 +171,7 @@ class ReplicaSink(BatchSink):
             if stopped.name in copied:
                 stopped.resume()
                 continue
-            self._keep_waiting(stopped)  # a killed run may have left this undone
+            self._waiting.keep_in(stopped)  # a killed run may have left this undone
             if stopped.is_lost:
                 log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
                 continue
@@ -187,13 +200,18 @@ class ReplicaSink(BatchSink):
                 assert self._runner is not None
                 note_tables(self._state, {*self._replicas, name, *noted_tables(self._state)})
                 self._replicas[name] = Replica(
-                    self._lake, name, self._options, self._runner, self._comments
+                    self._lake,
+                    name,
+                    self._options,
+                    self._runner,
+                    self._comments,
+                    self._cut_log.replaced_before,
                 )
             return self._replicas[name]
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
-        from headrace.sinks.replicas.changes.parts import described, is_unsettled, of_rows
+        from headrace.sinks.replicas.changes.parts import described, noted_end, of_rows
 
         parts = described(self._state, batch)
         if parts is None:
@@ -201,13 +219,12 @@ class ReplicaSink(BatchSink):
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
-        self._is_settled = not is_unsettled(self._state, batch)
-        is_copying = "snapshot" in (planned_offset(self._checkpoint, batch) or {})
-        self._is_staged = is_copying and self._options.first_copy is FirstCopy.STAGED
-        if not self._is_staged:
-            folders = (self._staged, self._waiting) if self._is_settled else (self._staged,)
-            for waiting in (each for folder in folders for each in waiting_tables(folder)):
-                tables.setdefault(waiting.name, [])
+        self._end = noted_end(self._state, batch)
+        rules = self._rules(batch)
+        self._waiting.begin(rules)
+        for name in self._waiting.ready():
+            tables.setdefault(name, [])
+        if not rules.is_staged:
             self._take_over(batch)
         self._begin_resyncs(batch)
         for name in {n for n, r in self._replicas.items() if r.has_other_deletes} - {*self._copied}:
@@ -216,7 +233,31 @@ class ReplicaSink(BatchSink):
         if tables:
             self._commit(self._micro_batch(batch), tables)
         self._finish_resyncs()
+        self._cuts.follow(parts)
+        self._take_cut(batch)
         sweep_parts(self._parts, batch)
+
+    def _rules(self, batch: int) -> WaitingRules:
+        options = self._options
+        is_copying = "snapshot" in (planned_offset(self._checkpoint, batch) or {})
+        return WaitingRules(
+            is_settled=self._end.is_settled,
+            is_inside=self._end.is_inside and options.transactions is Transactions.WHOLE,
+            is_staged=is_copying and options.first_copy is FirstCopy.STAGED,
+            kept_bytes=options.kept_bytes,
+        )
+
+    def _take_cut(self, batch: int) -> None:
+        """Record the versions of the tables that have all changes up to the end of a
+        micro-batch."""
+        if not self._end.is_boundary:
+            return
+        missing = dict.fromkeys(self._waiting.names(), "its changes wait for the log")
+        missing |= {each.name: "it is copied again" for each in resyncs(self._requests)}
+        for stopped in stopped_tables(self._stopped):
+            missing[stopped.name] = f"its replication has stopped ({stopped.error.code})"
+        system = str((planned_offset(self._checkpoint, batch) or {}).get("system", ""))
+        self._cuts.take(batch, self._end, system, self._replicas, missing)
 
     def _take_over(self, batch: int) -> None:
         """Empty the tables of other queries: a table that is empty at the source has no change that
@@ -237,7 +278,7 @@ class ReplicaSink(BatchSink):
             stopped = StoppedTable(self._stopped, resync.name)
             if resync.stage is Stage.REQUESTED:
                 stopped.resume()
-                self._forget_waiting(resync.name)
+                self._waiting.forget(resync.name)
                 log.warning("The table %s is copied again", resync.name)
                 try:
                     resync = resync.at(Stage.BEGUN, replica.files())
@@ -301,7 +342,7 @@ class ReplicaSink(BatchSink):
         offset = planned_offset(self._checkpoint, number) or {}
         place = {name: value for name, value in offset.items() if name not in _OF_ROWS}
         query, position = query_of(str(self._checkpoint)), json.dumps(place, separators=(",", ":"))
-        return MicroBatch(query, number, position)
+        return MicroBatch(query, number, position, self._end.is_boundary)
 
     def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
         """Apply the changes of every table, even if another one fails; then raise the first
@@ -326,86 +367,23 @@ class ReplicaSink(BatchSink):
         if not stopped.is_stopped:
             try:
                 self._require_known(name, parts)
-                return self._apply_or_wait(batch, name, parts)
+                copied, replica = self._copied.get(name), self._replica(name)
+                copy = None
+                if copied is not None:
+                    copy = partial(self._copy, copied, replica, batch, parts)
+                return self._waiting.apply(replica, batch, parts, copy)
             except HeadraceError as error:
                 if self._ends_query(error):
                     raise
                 self._stop(stopped, error, loses=error.code in _NOT_KEPT)
-                if batch.number in self._keep_waiting(stopped):
+                if batch.number in self._waiting.keep_in(stopped):
                     return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
 
-    def _keep_waiting(self, stopped: StoppedTable) -> set[int]:
-        """Keep a stopped table's waiting changes; returns the numbers of their micro-batches."""
-        kept = set()
-        for waiting in filter(lambda each: each.is_waiting, self._all_waiting(stopped.name)):
-            if not stopped.is_lost:
-                for number, position, waited in waiting.kept():
-                    stopped.keep(number, position, waited, waiting.folder)
-                    kept.add(number)
-            waiting.forget()
-        return kept
-
     def _ends_query(self, error: HeadraceError) -> bool:
-        is_final = error.retriable or error.code == _STAGED_TOO_MUCH
+        is_final = error.retriable or error.code == STAGED_TOO_MUCH
         return is_final or self._options.errors is Errors.FAIL
-
-    def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
-        staged, waiting = self._all_waiting(name)
-        replica, copied = self._replica(name), self._copied.get(name)
-        lacks = not self._is_settled and any(part.has_untold for part in parts)
-        is_in_order = not waiting.is_waiting and not lacks and copied is None
-        before = Outcome()
-        if staged.is_waiting and not self._is_staged:
-            # If in order, they are one commit with the copy. Otherwise the copy is committed first.
-            if is_in_order:
-                staged.keep(batch.number, batch.position, parts, self._parts)
-            of_copy = batch if is_in_order else batch.before
-            before = replica.apply(of_copy, staged.parts(), staged.folder)
-            staged.forget()
-            if is_in_order:
-                return before
-        if not waiting.is_waiting:
-            if copied is not None:
-                return self._copy(copied, replica, batch, parts)
-            if not lacks and self._is_staged and not replica.has_changes_of(batch.query):
-                return self._wait(staged, batch, parts)
-            if not lacks:
-                return replica.apply(batch, parts, self._parts)
-            waiting.begin()
-        self._wait(waiting, batch, parts)
-        has_room = waiting.size <= self._options.kept_bytes
-        if staged.is_waiting or (not self._is_settled and has_room):
-            return before
-        outcome = replica.apply(batch, waiting.parts(), waiting.folder)
-        waiting.forget()
-        return outcome.after(before)
-
-    def _wait(self, waiting: WaitingTable, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
-        """Keep the changes. Raises HeadraceError if a staged first copy exceeds the limit."""
-        size = waiting.size_with(parts)
-        if self._is_staged and size > self._options.kept_bytes:
-            raise HeadraceError(
-                _STAGED_TOO_MUCH,
-                f"The rows of {waiting.name} that are kept until its first copy is whole would "
-                f"take {size} bytes",
-                "Set headrace.sink.kept.max.bytes to more than now "
-                f"({self._options.kept_bytes}), or headrace.sink.first.copy=visible, and start "
-                "again: the copy goes on.",
-            )
-        if not waiting.is_waiting:
-            waiting.begin()
-        waiting.keep(batch.number, batch.position, parts, self._parts)
-        return Outcome()
-
-    def _all_waiting(self, name: TableName) -> tuple[WaitingTable, WaitingTable]:
-        """Return a table's staged changes, and those that wait for the log to reach its rows."""
-        return WaitingTable(self._staged, name), WaitingTable(self._waiting, name)
-
-    def _forget_waiting(self, name: TableName) -> None:
-        for waiting in self._all_waiting(name):
-            waiting.forget()
 
     def _copy(
         self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
@@ -455,7 +433,7 @@ class ReplicaSink(BatchSink):
             f"{known['remedy']} Then copy the table again: headrace resync FILE {stopped.name} "
             "--checkpoint STATE.",
         )
-        self._forget_waiting(stopped.name)
+        self._waiting.forget(stopped.name)
         if not (stopped.is_stopped and stopped.is_lost):
             self._stop(stopped, error, loses=True)
         return Outcome(rows)

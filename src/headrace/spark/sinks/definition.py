@@ -319,6 +319,22 @@ class SinkDefinition(Protocol):
         self.require_comparison(query.config)
         return iter(())
 
+    def read_version(
+        self,
+        spark: SparkSession,  # noqa: ARG002
+        lake: Mapping[str, str],  # noqa: ARG002
+        table: Sequence[str],
+        version: str,
+    ) -> DataFrame:
+        """Return the rows of a version of a table, named by its namespace and its own name. `lake`
+        are the options that the sink recorded for readers. Raises HeadraceError."""
+        raise HeadraceError(
+            "cli.nothing_to_read",
+            f"The sink {self.name} keeps no tables, and none called {'.'.join(table)} with a "
+            f"version {version}",
+            "Read tables of replicas: headrace.sink.mode=replica of the sinks iceberg and delta.",
+        )
+
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
         """Check that the target is ready and the options are valid. It only reads, and does not
         raise errors for its findings."""

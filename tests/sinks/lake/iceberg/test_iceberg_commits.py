@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import random
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
@@ -222,6 +223,25 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
     assert not any(Path(path).exists() for path in old)
     kept.apply([row(2, small=8)])
     assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_a_snapshot_expires_by_the_time_at_which_another_one_replaced_it(
+    lake: Lake, tmp_path: Path
+) -> None:
+    kept, times = KeptTable(lake.create(NAME, EVERY_TYPE, {})), list[dt.datetime]()
+    versions = []
+    for number in range(4):
+        kept.apply([row(number)])
+        versions.append(int(kept.table.version()))
+        made = pyiceberg_table(tmp_path).snapshots()[-1].timestamp_ms
+        times.append(dt.datetime.fromtimestamp((made + 1) / 1000, dt.UTC))
+        time.sleep(0.01)  # snapshots differ in milliseconds
+    kept.table.expire(times[0] - dt.timedelta(days=1))
+    assert [each.snapshot_id for each in pyiceberg_table(tmp_path).snapshots()] == versions
+    kept.table.expire(times[1])
+    assert [each.snapshot_id for each in pyiceberg_table(tmp_path).snapshots()] == versions[1:]
+    read = pyiceberg_table(tmp_path).scan(snapshot_id=versions[1]).to_arrow()
+    assert sorted(read.column("id").to_pylist()) == [0, 1]
 
 
 def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:

@@ -91,7 +91,7 @@ def test_small_files_on_s3_are_merged_by_tasks_of_spark(
     for number in range(10):
         kept.apply([row(number), row(number + 1)], [])
     runner = SparkRunner(spark.sparkContext)
-    (done,) = maintain(lake, [NAME], runner, dt.timedelta(0))
+    (done,) = maintain(lake, [NAME], runner, dt.datetime.now(dt.UTC))
     assert (done.merged, done.made) == (10, 1)
     assert read.files("shop", "items") == 1
     assert rows(read) == kept.expected()

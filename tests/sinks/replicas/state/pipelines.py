@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.config.filters import NameFilter
+from headrace.offsets.offset import OffsetSummary
 from headrace.sinks.replicas.changes.part import Operation
-from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
+from headrace.sinks.replicas.changes.parts import describe, note_end, parts_folder
 from headrace.sinks.replicas.changes.schemas import to_json
 from headrace.sinks.replicas.lake import (
     KEY,
@@ -39,6 +40,7 @@ class _Transaction(FolderTransaction):
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
         super().commit(change, properties)
         self._table.kept |= properties
+        self._table.commits += 1
 
 
 class _Table(FolderTable):
@@ -49,6 +51,7 @@ class _Table(FolderTable):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, SCHEMA)
         self.kept: dict[str, str] = {KEY: '["id"]'}
+        self.commits = 0
 
     def schema(self) -> TableSchema:
         return SCHEMA
@@ -60,7 +63,7 @@ class _Table(FolderTable):
         """Does nothing."""
 
     def version(self) -> str:
-        return ""
+        return str(self.commits) if self.commits else ""
 
     def foreign_changes(self) -> Sequence[str]:
         return []
@@ -88,13 +91,14 @@ class Pipeline:
     def start(self) -> None:
         """A process begins, after a kill perhaps."""
         config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: self.filter)
-        made_of: Any = None
+        made_of: Any = SimpleNamespace(name="folder", reader_options=lambda _: {})
         query = SinkQuery(config, self.state, self.checkpoint)
         self.sink = ReplicaSink(made_of, {}, self._options, query)
         self.sink.open()
         lake: Any = SimpleNamespace(table=lambda _: self.table, announce=lambda _: None)
         self.sink._lake = lake
         self.sink._runner = HereRunner()
+        self.sink._cuts.open({}, self.checkpoint)
         self.sink._resume_stopped()
 
     def end(
@@ -103,6 +107,7 @@ class Pipeline:
         *changes: Change,
         is_settled: bool = False,
         copies: bool = False,
+        is_inside: bool = False,
         **members: object,
     ) -> None:
         """A micro-batch of changes, whose end has these `members` in its offset."""
@@ -115,7 +120,12 @@ class Pipeline:
             made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
             parts.append(replace(made, schema=to_json(SCHEMA)))
         self.sink._replica(self.table.name)._table = self.table  # type: ignore[assignment]
-        note_unsettled(self.state, batch, is_settled=is_settled)
+        is_boundary = is_settled and not (copies or is_inside)
+        note_end(
+            self.state,
+            batch,
+            OffsetSummary(batch, f"0/{batch}", is_settled, is_inside, is_boundary),
+        )
         describe(self.state, batch, parts)
         self.sink.end(None, batch)
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
+from headrace.offsets.offset import NO_END, OffsetSummary
 from headrace.sinks.replicas.changes.changed_rows import Changes, Failure, joined
 from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD, Part
 from headrace.sinks.replicas.changes.schemas import TableShape
@@ -239,21 +240,22 @@ def expect_tasks(folder: Path, batch: int) -> None:
         _note(folder, batch).unlink(missing_ok=True)
 
 
-def note_unsettled(folder: Path, batch: int, *, is_settled: bool) -> None:
-    """Note whether the log up to the end of a micro-batch is older than rows that a snapshot read.
-    Raises as `describe`."""
-    note = _unsettled(folder, batch)
+def note_end(folder: Path, batch: int, end: OffsetSummary) -> None:
+    """Note where a micro-batch ends. The note is written again whenever the micro-batch is planned,
+    so it need not survive a power failure. Raises as `describe`."""
+    note = _end(folder, batch)
     with _writing(note):
         note.parent.mkdir(parents=True, exist_ok=True)
-        if is_settled:
-            note.unlink(missing_ok=True)
-        else:
-            note.touch()
+        note.write_text(json.dumps(asdict(end)))
 
 
-def is_unsettled(folder: Path, batch: int) -> bool:
-    """Return whether `note_unsettled` noted the micro-batch as not settled."""
-    return _unsettled(folder, batch).exists()
+def noted_end(folder: Path, batch: int) -> OffsetSummary:
+    """Return what `note_end` noted of a micro-batch; without a note, a settled end that is no
+    boundary."""
+    try:
+        return OffsetSummary(**json.loads(_end(folder, batch).read_text()))
+    except FileNotFoundError:
+        return NO_END
 
 
 def described(folder: Path, batch: int) -> list[Part] | None:
@@ -275,5 +277,5 @@ def _note(folder: Path, batch: int) -> Path:
     return parts_folder(folder) / f"{batch}-descriptions.json"
 
 
-def _unsettled(folder: Path, batch: int) -> Path:
-    return parts_folder(folder) / f"{batch}-unsettled"
+def _end(folder: Path, batch: int) -> Path:
+    return parts_folder(folder) / f"{batch}-end.json"

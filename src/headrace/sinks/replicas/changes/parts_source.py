@@ -25,7 +25,7 @@ from headrace.sinks.replicas.changes.parts import (
     as_rows,
     describe,
     expect_tasks,
-    note_unsettled,
+    note_end,
     parts_folder,
 )
 from headrace.sinks.replicas.modes.mode import TableModes
@@ -88,8 +88,7 @@ class ReplicaPartsReader(SinkReader):
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
         batch = planned_batch(self.checkpoint, end)
-        is_settled = self.session().is_settled(end)
-        note_unsettled(self._folder, batch, is_settled=is_settled)
+        note_end(self._folder, batch, self.session().summary(end))
         if not self.is_small(slices):
             expect_tasks(self._folder, batch)
             return self.session().partitions(slices)

@@ -1,0 +1,1 @@
+"""Consistent cuts: versions of several tables at one position of the source."""
