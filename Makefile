@@ -6,6 +6,7 @@ NUMBA ?=
 LOWEST ?=
 # `make test SPARK=4.1.x`, `NUMBA=0.63.0`, `LOWEST=1` and `PYTHON=python3.12` have environments of their own.
 SPARKS := 4.0.5 4.1.4 4.3.0
+REPORTS = $(foreach version,$(SPARKS),build/spark-$(version).xml build/kills-$(version).xml)
 JAVA_21 := 21.0.8.2
 override SPARK := $(if $(filter %.x,$(SPARK)),$(filter $(SPARK:x=%),$(SPARKS)),$(SPARK))
 OTHER_PYTHON := $(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
@@ -129,11 +130,11 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka tables); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 nightly:  ## The tests with Spark, and five kills, on each version of SPARKS; writes docs/reference/spark-versions.md
-	@mkdir -p build
+	@mkdir -p build && rm -f $(REPORTS)
 	@$(foreach version,$(SPARKS),$(MAKE) --no-print-directory test SPARK=$(version) REPORT=build/spark-$(version).xml; \
 	  $(MAKE) --no-print-directory chaos SPARK=$(version) REPORT=build/kills-$(version).xml \
 	    TESTS="tests/chaos/test_kills.py -k postgresql-envelopes";)
-	@$(PYTHON) -m tests.spark.versions.table build/spark-*.xml build/kills-*.xml > docs/reference/spark-versions.md
+	@$(PYTHON) -m tests.spark.versions.table docs/reference/spark-versions.md $(REPORTS)
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
 	@time $(BIN)/python -m pytest -q -m chaos $(if $(REPORT),--junitxml $(REPORT)) $(TESTS)

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-FOLLOWING = {"py4j", "llvmlite", "psycopg-binary", "import-linter", "twine"}
+FOLLOWING = {
+    "py4j", "llvmlite", "botocore", "s3transfer", "psycopg-binary", "import-linter", "twine",
+}  # fmt: skip
 """Packages that these need, or that need one of these: pip takes a version that fits."""
 TOOLS = ("dev", "golden", "release", "site")
 _BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?>=(?P<version>[\d.]+)")

@@ -16,18 +16,12 @@ from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
 from headrace.spark.session import build_session
-from headrace.spark.versions.installed import SAYS_STARTS
 from tests.servers.s3 import has_s3
-from tests.sinks.lake.jars import delta_jars, iceberg_jars
+from tests.sinks.lake.jars import delta_jars, iceberg_jars, spark_delta_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DELTA = (
-    ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
-    ("io.delta", "delta-storage", "4.4.0"),
-)
-"""Options for Spark 4.2 and later."""
 _DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -37,21 +31,21 @@ _KAFKA_OF_SPARK = {"4.0": "4.0.5", "4.1": "4.1.4"}
 """Versions of Kafka's package by Spark's version; later ones take that of 4.2.0."""
 _OWN = pyspark.__version__.rpartition(".")[0]
 _KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", _KAFKA_OF_SPARK.get(_OWN, "4.2.0"))
+_NOT_FETCHED = ("spark.jars_not_found", "spark.no_java")
+"""Codes of errors without jars."""
 _WITH_SPARK = ("spark-", "scala-", "hadoop-", "slf4j-", "jsr305", "lz4-", "snappy-")
 """Jars that a session has, or that Kafka's client finds there in other releases."""
 _ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
-    """None where they cannot be fetched, or this Spark has no such package."""
-    if not SAYS_STARTS:
-        return []
-    java = find_java() / "bin" / "java"
+    """Delta's package for this Spark; empty if there is none, or if it cannot be fetched."""
     try:
-        folders = [fetch_jars(java, module, alone=True) for module in _DELTA]
-    except NotFetched:
+        return spark_delta_jars()
+    except HeadraceError as error:
+        if error.code not in _NOT_FETCHED:
+            raise
         return []
-    return [jar for folder in folders for jar in sorted(folder.glob("*.jar"))]
 
 
 def _lake_jars() -> list[Path]:
@@ -61,7 +55,7 @@ def _lake_jars() -> list[Path]:
         on_s3 = iceberg_jars({"warehouse": "s3://bucket"}) if has_s3() else []
         return sorted({*iceberg_jars(), *iceberg_jars(rest), *on_s3, *delta_jars()})
     except HeadraceError as error:
-        if error.code not in ("spark.jars_not_found", "spark.no_java"):
+        if error.code not in _NOT_FETCHED:
             raise
         return []
 

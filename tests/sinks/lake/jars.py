@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyspark
+
+from headrace.sinks.delta import session_catalog
 from headrace.sinks.delta.format import FORMAT as DELTA
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.spark.jvm.jars import find_jars
@@ -24,3 +27,9 @@ def iceberg_jars(options: Mapping[str, str] | None = None) -> list[Path]:
 def delta_jars() -> list[Path]:
     """The jars of Delta Kernel."""
     return jars(DELTA.packages({}))
+
+
+def spark_delta_jars() -> list[Path]:
+    """The jar of Delta's package for the installed Spark; empty if Delta has none for it."""
+    is_supported = pyspark.__version__.rpartition(".")[0] in session_catalog.SPARK_RELEASES
+    return jars(session_catalog.packages()) if is_supported else []

@@ -1,7 +1,7 @@
-"""The table of features by versions of Spark, made of the runs of the tests on each of them.
+"""The page of features by version of Spark, made of reports of the tests on each version.
 
-`python -m tests.spark.versions.table build/spark-4.1.4.xml …` prints it. A feature is there where
-all of its tests passed, and `skipped` where none ran; a version without a run has no column.
+`python -m tests.spark.versions.table PAGE build/spark-4.1.4.xml …` writes PAGE. The exit status is
+1 if a test failed, or if a report does not exist or has no tests.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 FEATURES: Mapping[str, str] = {
@@ -21,53 +21,77 @@ FEATURES: Mapping[str, str] = {
     "Transforms and converters in a stream": r"tests\.pipelines\.",
     "Transforms of DataFrames": r"tests\.spark\.frames\.",
     "`headrace run`, `headrace events`: triggers, stop, restart": r"tests\.cli\.",
-    "Sinks `file`, `kafka`, `console`": r"tests\.sinks\.(?!lake|replicas)",
-    "Replicas (Iceberg, Delta)": r"tests\.sinks\.(lake|replicas)\.",
-    "The conformance suite of connectors": r"tests\.contract\.",
-    "Metrics, status, signals": r"tests\.spark\.(test_metrics|query)",
-    "Five kills": r"tests\.chaos\.test_kills",
+    "Sinks `file`, `kafka`, `console`, `event-log`": r"tests\.sinks\.(?!lake|replicas)",
+    "Replicas (Iceberg, Delta)": r"tests\.(sinks\.(lake|replicas)|chaos\.replicas)\.",
+    "Metrics, status, errors of a query": (
+        r"tests\.(spark\.(test_metrics|query|monitoring)|cli\.monitoring)\."
+    ),
+    "Standalone cluster, Declarative Pipelines, checkpoints in a bucket": r"tests\.platforms\.",
+    "Examples of the guides": r"tests\.docs\.",
+    "Checkpoints of former releases": r"tests\.upgrades\.",
+    "Kills of every process": r"tests\.chaos\.",
 }
-_FILE = re.compile(r"(?:spark|kills)-(\d+\.\d+\.\d+)")
+REST = "Everything else"
+"""The row of tests that are of no feature."""
+_FILE = re.compile(r"(?:spark|kills)-(\d+\.\d+\.\d+)\.xml")
 
-Results = Mapping[str, Iterable[tuple[str, str]]]
+Results = Mapping[str, Sequence[tuple[str, str]]]
 """Results by version: the names of tests, and `passed`, `failed` or `skipped`."""
 
 
 def read(files: Iterable[Path]) -> dict[str, list[tuple[str, str]]]:
-    """The results of runs, by the version in the names of their files."""
+    """Return the results of reports by the version in the names of their files. Raises ValueError
+    for a file with another name, and for a report without tests; FileNotFoundError."""
     results: dict[str, list[tuple[str, str]]] = {}
     for file in files:
-        found = _FILE.search(file.name)
-        if found is None:
-            continue
-        of_version = results.setdefault(found[1], [])
-        for case in ET.parse(file).iter("testcase"):
-            name = f"{case.get('classname')}.{case.get('name')}"
-            kinds = {child.tag for child in case}
-            outcome = "skipped" if "skipped" in kinds else "passed"
-            of_version.append((name, "failed" if kinds & {"failure", "error"} else outcome))
+        named = _FILE.fullmatch(file.name)
+        if named is None:
+            raise ValueError(f"{file} has no version of Spark in its name")
+        outcomes = [(_name(case), _outcome(case)) for case in ET.parse(file).iter("testcase")]
+        if not outcomes:
+            raise ValueError(f"{file} has no tests")
+        results.setdefault(named[1], []).extend(outcomes)
     return results
 
 
+def _name(case: ET.Element) -> str:
+    return f"{case.get('classname')}.{case.get('name')}"
+
+
+def _outcome(case: ET.Element) -> str:
+    kinds = {child.tag for child in case}
+    if kinds & {"failure", "error"}:
+        return "failed"
+    return "skipped" if "skipped" in kinds else "passed"
+
+
 def table(results: Results) -> str:
-    """The page."""
-    versions = sorted(results)
+    """Return the page."""
+    versions = sorted(results, key=lambda version: [*map(int, version.split("."))])
     lines = [
         "# Features by version of Spark",
         "",
-        "Generated from the runs of the tests by `make nightly`: passed tests of those that ran.",
+        "Generated from the runs of the tests by `make nightly`. *yes (N)*: all N tests that ran "
+        "passed; *N of M*: N of the M tests that ran passed; *skipped*: this version does not need "
+        "the feature, or cannot have it; *not run*: there was no test.",
         "",
         f"| | {' | '.join(versions)} |",
         f"|---|{'---|' * len(versions)}",
     ]
-    for feature, pattern in FEATURES.items():
-        cells = [_cell(results[version], re.compile(pattern)) for version in versions]
+    for feature in (*FEATURES, REST):
+        cells = [_cell(results[version], feature) for version in versions]
         lines.append(f"| {feature} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(results: Iterable[tuple[str, str]], pattern: re.Pattern[str]) -> str:
-    outcomes = [outcome for name, outcome in results if pattern.search(name)]
+def features_of(name: str) -> list[str]:
+    """Return the features that a test is of."""
+    named = [feature for feature, pattern in FEATURES.items() if re.search(pattern, name)]
+    return named or [REST]
+
+
+def _cell(results: Iterable[tuple[str, str]], feature: str) -> str:
+    outcomes = [outcome for name, outcome in results if feature in features_of(name)]
     ran = [outcome for outcome in outcomes if outcome != "skipped"]
     if not ran:
         return "skipped" if outcomes else "not run"
@@ -75,5 +99,23 @@ def _cell(results: Iterable[tuple[str, str]], pattern: re.Pattern[str]) -> str:
     return f"yes ({passed})" if passed == len(ran) else f"{passed} of {len(ran)}"
 
 
+def main(page: Path, files: Sequence[Path]) -> int:
+    """Write the page of the reports that exist, and list the tests that failed. Returns the exit
+    status."""
+    missing = [file for file in files if not file.is_file()]
+    results = read(file for file in files if file not in missing)
+    failed = [
+        f"{version}: {name}"
+        for version, outcomes in results.items()
+        for name, outcome in outcomes
+        if outcome == "failed"
+    ]
+    for problem in (*(f"{file} does not exist" for file in missing), *failed):
+        print(problem, file=sys.stderr)
+    if results:
+        page.write_text(table(results), encoding="utf-8")
+    return 1 if missing or failed else 0
+
+
 if __name__ == "__main__":
-    sys.stdout.write(table(read(map(Path, sys.argv[1:]))))
+    sys.exit(main(Path(sys.argv[1]), [*map(Path, sys.argv[2:])]))

@@ -23,8 +23,8 @@ SESSION_CATALOG = "spark_catalog"
 """Spark's name of the session catalog."""
 NO_CATALOG = "delta.no_catalog"
 RELEASE = "4.4.0"
-_SCALA, _SPARK = "2.13", "4.2"
-"""The Scala and Spark releases that Delta's package of RELEASE is built for."""
+_SCALA, SPARK_RELEASES = "2.13", ("4.0", "4.1", "4.2")
+"""The Scala release and the Spark releases that Delta's packages of RELEASE are built for."""
 _CLASS = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _SETTING, _EXTENSIONS = "spark.sql.catalog.spark_catalog", "spark.sql.extensions"
@@ -38,14 +38,14 @@ def packages() -> Sequence[str]:
     from pyspark.version import __version__
 
     release = ".".join(__version__.split(".")[:2])
-    if release != _SPARK:
+    if release not in SPARK_RELEASES:
         raise HeadraceError(
             NO_CATALOG,
             f"Delta {RELEASE} has no catalog for Spark {release}",
-            f"Use Spark {_SPARK}, or leave headrace.sink.catalog.name out: the tables can be read "
-            f"by their paths.",
+            "Use Spark 4.0, 4.1 or 4.2, or leave headrace.sink.catalog.name out: the tables can "
+            "be read by their paths.",
         )
-    return (f"io.delta:delta-spark_{_SPARK}_{_SCALA}:{RELEASE}",)
+    return (f"io.delta:delta-spark_{release}_{_SCALA}:{RELEASE}",)
 
 
 def settings() -> Mapping[str, str]:

@@ -14,13 +14,12 @@ from headrace.sinks.delta.format import FORMAT
 from headrace.sinks.replicas.lake import Lake
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.session import build_session
-from tests.sinks.lake.jars import delta_jars, jars
+from tests.sinks.lake.jars import delta_jars, spark_delta_jars
 from tests.spark.worker_session import WorkerSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SPARKS_OWN = ("io.delta:delta-spark_4.2_2.13:4.4.0",)
 _SPARKS_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -41,10 +40,12 @@ def kernel_spark(worker_session: WorkerSession) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def delta_spark(worker_session: WorkerSession) -> Iterator[SparkSession]:
-    """A session that has Spark's own Delta, too."""
-    files = [*delta_jars(), *jars(_SPARKS_OWN)]
+    """A session that has Spark's own Delta, too; skips if Delta has none for this Spark."""
+    package = spark_delta_jars()
+    if not package:
+        pytest.skip("Delta has no package for this Spark")
     worker_session.close()
-    with _session(files, _SPARKS_SETTINGS) as session:
+    with _session([*delta_jars(), *package], _SPARKS_SETTINGS) as session:
         yield session
 
 

@@ -14,6 +14,7 @@ from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.definition import DEFINITION
 from headrace.sinks.delta.format import FORMAT
+from headrace.sinks.delta.session_catalog import SPARK_RELEASES
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Column, TableName, TableSchema
 from tests.cli.first_steps.configurations import SHOP
 from tests.docs.pages import block
@@ -69,13 +70,18 @@ def test_jars_that_are_not_there_are_an_error_before_spark_starts(tmp_path: Path
     assert caught.value.code == "spark.jars_not_found"
 
 
-def test_a_spark_for_which_delta_has_no_package_is_an_error(
+def test_a_spark_for_which_delta_has_no_package_is_an_error_that_names_those_with_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for release in SPARK_RELEASES:
+        monkeypatch.setattr("pyspark.version.__version__", f"{release}.1")
+        (package,) = set(FORMAT.packages(options(tmp_path))) - set(FORMAT.packages({}))
+        assert package == f"io.delta:delta-spark_{release}_2.13:4.4.0"
     monkeypatch.setattr("pyspark.version.__version__", "4.9.0")
     with pytest.raises(HeadraceError, match=r"no catalog for Spark 4\.9") as caught:
         FORMAT.prove(options(tmp_path))
     assert caught.value.code == "delta.no_catalog"
+    assert all(release in caught.value.remedy for release in SPARK_RELEASES)
 
 
 @pytest.mark.spark
