@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +17,8 @@ from headrace.connectors.postgresql.source import (
 )
 from headrace.debezium.envelope import envelope_schema, key_schema, value_schema
 from headrace.debezium.event_format import CURRENT
-from headrace.debezium.keys import KeyRules
+from headrace.debezium.keys import KeyRule, KeyRules
 from headrace.debezium.naming.topics import TopicNames, sanitized
-from headrace.errors import HeadraceError
 
 
 def test_a_table_has_its_topic() -> None:
@@ -88,27 +86,28 @@ def test_messages_have_their_own_schemas() -> None:
     )
 
 
-def test_the_first_rule_that_matches_names_the_key_columns() -> None:
-    rules = KeyRules.parse(r"inventory\.cust.*:email,name;.*\.orders:number")
-    assert rules.columns_for("Inventory.Customers") == ("email", "name")
-    assert rules.columns_for("sales.orders") == ("number",)
-    assert rules.columns_for("sales.orders2") == ()
+def rules_of(*texts: str) -> KeyRules:
+    expressions = (text.replace(":", ".") for text in texts)
+    return KeyRules(
+        tuple(
+            KeyRule(text, re.compile(expression, re.IGNORECASE))
+            for text, expression in zip(texts, expressions, strict=True)
+        )
+    )
 
 
-def test_without_a_rule_the_primary_key_decides_then_a_unique_index() -> None:
-    rules = KeyRules.parse(None)
-    assert rules.key_columns("s.t", ["a", "b"], ["b"], [["a"]]) == ("b",)
-    assert rules.key_columns("s.t", ["a", "b"], [], [[], ["a"]]) == ("a",)
-    assert rules.key_columns("s.t", ["a", "b"], []) == ()
+def test_the_columns_of_all_rules_that_match_are_the_key_in_the_order_of_the_rules() -> None:
+    rules = rules_of("s.one:b", "s.*:c", "S.ONE:A", ".*:nope", "s.three:x.*", "s.one:b")
+    assert rules.key_columns("s.one", ["a", "b", "c"], ["a"]) == ("b", "c", "a")
+    assert rules.key_columns("s.three", ["x1", "y", "x2"], ["y"]) == ("x1", "x2")
 
 
-def test_a_key_column_that_is_not_there_is_named() -> None:
-    with pytest.raises(HeadraceError, match=r"the column c for s\.t"):
-        KeyRules.parse("s.t:c").key_columns("s.t", ["a"], ["a"])
+def test_without_a_rule_that_matches_the_primary_key_or_unique_index_is_the_key() -> None:
+    assert KeyRules().key_columns("s.t", ["a", "b"], ["b"]) == ("b",)
+    assert rules_of("s.t:c").key_columns("s.t", ["a", "b"], ["b"]) == ("b",)
+    assert rules_of("s.t:c").key_columns("s.t", ["a", "b"], []) == ()
 
 
-@pytest.mark.parametrize("text", ["s.t", "s.t:", ":a", "a:b:c", "(:a"])
-def test_a_malformed_key_rule_is_named(text: str) -> None:
-    with pytest.raises(HeadraceError, match=r"message\.key\.columns") as raised:
-        KeyRules.parse(text)
-    assert raised.value.code == "config.invalid"
+def test_a_rule_without_a_column_in_any_table_is_named() -> None:
+    rules = rules_of("s.t:c", ".*:a", "s.u:b")
+    assert rules.unmatched([("s.t", ["a", "b"]), ("s.u", ["a", "b"])]) == ["s.t:c"]

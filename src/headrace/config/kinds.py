@@ -53,7 +53,8 @@ class Kind(Generic[T]):
 
 
 class KeyColumns(NamedTuple):
-    """An entry of `message.key.columns`: a table expression and its key columns in order."""
+    """An entry of `message.key.columns`: the expressions of tables and of their key columns, in
+    order."""
 
     table: str
     columns: tuple[str, ...]
@@ -252,7 +253,8 @@ def _parse_key_columns(text: str) -> tuple[KeyColumns, ...]:
         names = _parse_comma_list(columns)
         if not colon or not table.strip() or not names:
             raise ValueError(f"{part!r} is not of the form schema.table:column,column")
-        compile_java_regex(table.strip())
+        for name in names:
+            compile_java_regex(f"{table.strip()}.{name}")
         entries.append(KeyColumns(table.strip(), names))
     return tuple(entries)
 

@@ -2,102 +2,55 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headrace.debezium.naming.expressions import WholeMatch
-from headrace.errors import HeadraceError
 
 
 @dataclass(frozen=True)
 class KeyRule:
-    """An entry of `message.key.columns`: the key columns of the tables whose name matches."""
+    """A column of an entry of `message.key.columns`: the text `schema.table:column`, and the
+    expression that matches the qualified names of the key columns, `schema.table.column`."""
 
-    tables: WholeMatch
-    columns: tuple[str, ...]
+    text: str
+    columns: WholeMatch
+
+    def matches(self, table: str, column: str) -> bool:
+        """Whether a column of a qualified table name (`schema.table`) is a key column."""
+        return bool(self.columns.fullmatch(f"{table}.{column}"))
 
 
 @dataclass(frozen=True)
 class KeyRules:
-    """The property `message.key.columns`: `tableRegex:column,column;tableRegex:column`.
+    """The property `message.key.columns`: `table:column,column;table:column`.
 
-    The regular expression matches the whole qualified table name, ignoring case; the first entry
-    that matches applies. A comma, semicolon or colon in a name is written with a backslash before
-    it.
+    Debezium joins the table and each column of an entry to one regular expression,
+    `table.column`, which matches whole names of columns, ignoring case.
     """
 
     rules: tuple[KeyRule, ...] = ()
 
-    @staticmethod
-    def parse(text: str | None) -> KeyRules:
-        """Read the property; raises HeadraceError `config.invalid` on a malformed entry."""
-        if not text or not text.strip():
-            return KeyRules()
-        return KeyRules(tuple(_rule(entry) for entry in _split(text, ";") if entry.strip()))
-
-    @staticmethod
-    def of(entries: Iterable[tuple[str, tuple[str, ...]]]) -> KeyRules:
-        """The rules of (table expression, columns) pairs from a validated configuration."""
-        return KeyRules(
-            tuple(KeyRule(re.compile(table, re.IGNORECASE), columns) for table, columns in entries)
-        )
-
-    def columns_for(self, table: str) -> tuple[str, ...]:
-        """The key columns configured for a qualified table name (`schema.table`), or an empty
-        tuple."""
-        return next((r.columns for r in self.rules if r.tables.fullmatch(table)), ())
-
     def key_columns(
-        self,
-        table: str,
-        columns: Sequence[str],
-        primary_key: Sequence[str],
-        unique_indexes: Iterable[Sequence[str]] = (),
+        self, table: str, columns: Sequence[str], unique: Sequence[str]
     ) -> tuple[str, ...]:
-        """The key columns of a table in key order; empty when its records have no key.
+        """The key columns of a qualified table name in key order; empty when its records have no
+        key.
 
-        `columns` are the table's columns, `unique_indexes` the column names of its unique
-        indexes without expressions. Raises HeadraceError `debezium.key_column_missing` when
-        `message.key.columns` names a column that the table lacks.
+        They are the columns that rules match, by rule and then by their place in the table;
+        without a match those of `unique`, the table's primary key or unique index.
         """
-        named = self.columns_for(table)
-        if not named:
-            return tuple(primary_key) or next((tuple(i) for i in unique_indexes if i), ())
-        for name in named:
-            if name not in columns:
-                raise HeadraceError(
-                    "debezium.key_column_missing",
-                    f"message.key.columns names the column {name} for {table}, "
-                    "which has no such column",
-                    f"Name columns among: {', '.join(columns)}.",
-                )
-        return named
-
-
-def _split(text: str, separator: str) -> list[str]:
-    return re.split(rf"(?<!\\){re.escape(separator)}", text)
-
-
-def _rule(entry: str) -> KeyRule:
-    table, *rest = _split(entry.strip(), ":")
-    columns = tuple(
-        re.sub(r"\\([,;:])", r"\1", column.strip())
-        for column in _split(":".join(rest), ",")
-        if column.strip()
-    )
-    if not table.strip() or len(rest) != 1 or not columns:
-        raise HeadraceError(
-            "config.invalid",
-            f"message.key.columns has the malformed entry {entry.strip()!r}",
-            "Write tableRegex:column,column and separate entries with a semicolon.",
+        matched = dict.fromkeys(
+            column for rule in self.rules for column in columns if rule.matches(table, column)
         )
-    expression = re.sub(r"\\([,;:])", r"\1", table.strip())
-    try:
-        return KeyRule(re.compile(expression, re.IGNORECASE), columns)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise HeadraceError(
-            "config.invalid",
-            f"message.key.columns has the regular expression {expression!r}: {error}",
-            "Correct the expression; a literal dot is written \\.",
-        ) from None
+        return tuple(matched) or tuple(unique)
+
+    def unmatched(self, tables: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+        """The texts of the rules that match no column of any table; `tables` are qualified names
+        and columns."""
+        names = [(table, column) for table, columns in tables for column in columns]
+        return [
+            rule.text
+            for rule in self.rules
+            if not any(rule.matches(table, column) for table, column in names)
+        ]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from headrace.config.filters import NameFilter
 from headrace.config.properties.modes import CaseTwins
 from headrace.config.properties.relational import RelationalConfig
+from headrace.config.regex.expression import compile_java_regex
 from headrace.debezium.events import field_names
-from headrace.debezium.keys import KeyRules
+from headrace.debezium.keys import KeyRule, KeyRules
 from headrace.debezium.naming.names import NameAdjustment
 from headrace.debezium.naming.topics import TopicNames
 from headrace.errors import HeadraceError
@@ -26,7 +27,7 @@ class TableCapture:
         self._schemas = NameFilter(config.schema_include_list, config.schema_exclude_list)
         self._tables = NameFilter(config.table_include_list, config.table_exclude_list)
         self._columns = NameFilter(config.column_include_list, config.column_exclude_list)
-        self.keys = KeyRules.of(config.message_key_columns)
+        self.keys = _key_rules(config)
         self.topics = topics
         self.names = names
         self._rules = column_rules(config)
@@ -64,8 +65,7 @@ class TableCapture:
         """Return the facts of a captured table. `present` is the current table, by whose key
         columns rows are read again; None: it no longer exists.
 
-        Raises HeadraceError: `debezium.case_twins`, `debezium.key_column_missing`,
-        `debezium.field_name_twice`.
+        Raises HeadraceError: `debezium.case_twins`, `debezium.field_name_twice`.
         """
         columns = [column.name for column in table.columns]
         if self._refuses_twins:
@@ -112,6 +112,16 @@ class TableCapture:
             if lookup is not None:
                 return replace(facts, lookup=lookup)
         return facts
+
+
+def _key_rules(config: RelationalConfig) -> KeyRules:
+    return KeyRules(
+        tuple(
+            KeyRule(f"{entry.table}:{column}", compile_java_regex(f"{entry.table}.{column}"))
+            for entry in config.message_key_columns
+            for column in entry.columns
+        )
+    )
 
 
 def _refuse_case_twins(table: str, columns: Iterable[str]) -> None:

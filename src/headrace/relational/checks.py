@@ -104,6 +104,20 @@ def missing_overrides(connector: str, config: RelationalConfig) -> list[Headrace
     ]
 
 
+def key_warnings(capture: TableCapture, tables: Iterable[Table]) -> list[HeadraceError]:
+    """Warnings for columns of `message.key.columns` that none of these tables has."""
+    names = [(table.name, [column.name for column in table.columns]) for table in tables]
+    return [
+        HeadraceError(
+            "debezium.key_column_missing",
+            f"message.key.columns has {text}, which matches no column of a captured table",
+            "Check the spelling: schema.table:column, as regular expressions. A table without a "
+            "match has its primary key.",
+        )
+        for text in capture.keys.unmatched(names)
+    ]
+
+
 def reselection_warnings(
     connector: str, config: RelationalConfig, tables: Iterable[Table]
 ) -> list[HeadraceError]:
@@ -185,7 +199,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
 
     def check_types(self) -> None:
         """Check that events show every captured column, and report errors that the connector raises
-        at its start: columns that differ by case, unknown keys."""
+        at its start: columns that differ by case, fields of one name."""
         reading = self.catalog.read([table.id for table in self.tables])
         self.tables = [reading.describe(table.id) or table for table in self.tables]
         before = len(self.findings)
@@ -202,7 +216,10 @@ class TableChecks(ConnectorChecks, Generic[T]):
                         f"Nothing, if this is intended; otherwise {self._other_type()}.",
                     )
             self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
-        for error in reselection_warnings(self.connector, self.config, self.tables):
+        for error in (
+            *key_warnings(self.capture, self.tables),
+            *reselection_warnings(self.connector, self.config, self.tables),
+        ):
             self.findings.add_error(error, "warning")
         if self.tables and len(self.findings) == before:
             self.ok("types", "Every captured column has a supported type")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headrace.config.properties.relational import RelationalConfig
 from headrace.relational.capture import TableCapture
 from headrace.relational.checks import (
+    key_warnings,
     missing_overrides,
     names_tables,
     no_tables,
@@ -50,10 +51,13 @@ class TableReadiness:
 
     def require_events(self, tables: Sequence[Table]) -> None:
         """Check that tables have events: raises HeadraceError as `TableCapture.relation` does. Logs
-        a warning for tables whose events cannot be distinguished."""
+        a warning for tables whose events cannot be distinguished, and for columns of properties
+        that no table has."""
         for table in tables:
             self.capture.relation(table, table)
         for error in shared_names(self.connector, tables, self.capture):
+            log.warning("%s", error)
+        for error in key_warnings(self.capture, tables):
             log.warning("%s", error)
         for error in reselection_warnings(self.connector, self.config, tables):
             log.warning("%s", error)

@@ -121,7 +121,8 @@ POSTGRESQL = [
          level="warning"),
     Case("postgresql.shared_name", broken=sql(*TWINS), level="warning"),
     Case("postgresql.override_missing", {OVERRIDE: "public.t"}, level="warning"),
-    Case("debezium.key_column_missing", {"message.key.columns": "public.t:nothing"}),
+    Case("debezium.key_column_missing", {"message.key.columns": "public.t:nothing"},
+         level="warning"),
     Case("debezium.case_twins", broken=sql('ALTER TABLE t ADD "NOTE" text, ADD odd tsquery')),
     Case("postgresql.no_privilege", AS_ROLE, sql(ROLE)),
     Case(

@@ -83,6 +83,7 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
         ("skipped.operations", "c,x"),
         ("table.include.list", "a["),
         ("message.key.columns", "s.t"),
+        ("message.key.columns", "s.t:a["),
         ("headrace.range.max.bytes", "64 apples"),
         ("headrace.range.max.bytes", "0"),
         ("headrace.acknowledge.interval", "soon"),

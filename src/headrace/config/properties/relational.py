@@ -121,7 +121,8 @@ class RelationalConfig(ConnectorConfig):
         KEY_COLUMNS,
         "",
         Group.CAPTURED,
-        "Key columns by table expression, instead of the primary key: `schema.table:a,b;…`.",
+        "Key columns instead of the primary key: `schema.table:a,b;…`. Tables and columns are "
+        "regular expressions; a table has the columns of all entries that match.",
     )
     skip_messages_without_change = Property(
         "skip.messages.without.change",
