@@ -263,7 +263,7 @@ class Engine(Generic[P]):
             end = self._opened_snapshot().poll(after)
             self._metrics.planned(after.snapshot, end)
             is_over = end.snapshot is None
-            return self._beat(end) if is_over and self._source.beats_behind_snapshots else end
+            return self._beat(end) if is_over and self._source.beats_after_snapshots else end
         self._close_snapshot()
         if not self._source.streams:
             self._take(Event.NOTHING_LEFT)
@@ -357,8 +357,8 @@ class Engine(Generic[P]):
             self._target = self._source.log_end()
         end = stream.poll(after, seconds, self._target)
         position = after.position
-        is_behind = position.transaction is None and position.committed >= self._target
-        return end if not is_behind or go_on(after.signals, end.signals) else after
+        is_at_target = position.transaction is None and position.committed >= self._target
+        return end if not is_at_target or go_on(after.signals, end.signals) else after
 
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
@@ -470,9 +470,11 @@ class Engine(Generic[P]):
         with self._waiting.lock:
             self._warnings = tuple(self._source.warnings)
             state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
-            is_behind = self.state is State.STREAMING and not self._catch_up.is_over
+            is_catching_up = self.state is State.STREAMING and not self._catch_up.is_over
             self._watcher(
-                Situation(state, trouble, self._retries, seconds, self._warnings, waits, is_behind)
+                Situation(
+                    state, trouble, self._retries, seconds, self._warnings, waits, is_catching_up
+                )
             )
 
 

@@ -148,7 +148,7 @@ class Source(Protocol[P]):
     """Whether rows are read at every start (snapshot.mode)."""
     lost_log: LostLog[P] | None = None
     """The actions if the log is gone; None: a lost log ends the query."""
-    beats_behind_snapshots: bool = True
+    beats_after_snapshots: bool = True
     """Whether Debezium's connector of the database ends each snapshot with a heartbeat, if
     heartbeat.interval.ms is set."""
     heartbeat_action: Callable[[], None] | None = None

@@ -345,7 +345,7 @@ class Streaming(Generic[P]):
         it is already there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
-        moved = position.behind(received.end)
+        moved = position.after(received.end)
         if is_open or moved.committed <= position.committed:
             return after
         return self._cut(after.at(moved), 0)

@@ -247,9 +247,9 @@ class Session:
         for log in self._files.values():
             threads.setdefault(log.thread, []).append(log.sequence)
         for thread, sequences in threads.items():
-            for before, behind in pairwise(sorted(sequences)):
-                if behind > before + 1:
-                    yield thread, before + 1, behind - 1
+            for before, after in pairwise(sorted(sequences)):
+                if after > before + 1:
+                    yield thread, before + 1, after - 1
 
     def _start_logmnr(self, slots: Binds, binds: Binds) -> None:
         self._check_root()

@@ -51,7 +51,7 @@ class MongoDatabase(Source[MongoPosition]):
     """See headrace.connectors.source.Source."""
 
     position_type = MongoPosition
-    beats_behind_snapshots = False
+    beats_after_snapshots = False
 
     def __init__(self, run: Run) -> None:
         config = run.config

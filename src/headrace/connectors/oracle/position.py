@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from headrace.connectors.oracle.scn import (
-    behind_scn,
+    after_scn,
     format_xid,
     parse_scn,
     parse_xid,
@@ -57,9 +57,9 @@ class OraclePosition(PlacePosition):
     given_up: tuple[int, ...] = ()
 
     @classmethod
-    def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
+    def after_scn(cls, scn: int, mined: int | None = None) -> Self:
         """Return the position after everything that was committed up to an SCN."""
-        return cls(behind_scn(scn), mined=scn if mined is None else mined)
+        return cls(after_scn(scn), mined=scn if mined is None else mined)
 
     @property
     def scn(self) -> int:
@@ -78,9 +78,9 @@ class OraclePosition(PlacePosition):
         """See Position: an SCN."""
         return self.scn
 
-    def behind(self, end: np.void) -> Self:
+    def after(self, end: np.void) -> Self:
         """See Position; the other members are unchanged, see streaming.progress."""
-        position = super().behind(end)
+        position = super().after(end)
         return replace(position, mined=self.mined, threads=self.threads, given_up=self.given_up)
 
     def is_at(self, other: Self) -> bool:
@@ -133,7 +133,7 @@ class OraclePosition(PlacePosition):
         else:
             scn, _, xid = last.partition(":")
             at = parse_scn(scn)
-            committed = place_of(at, parse_xid(xid)) + 1 if xid else (behind_scn(at) if at else 0)
+            committed = place_of(at, parse_xid(xid)) + 1 if xid else (after_scn(at) if at else 0)
         left_out = filter(None, (_text(data, "given_up") or "").split(","))
         given_up = tuple(map(parse_xid, left_out))
         position = cls(committed, mined=mined, threads=threads, given_up=given_up)

@@ -170,10 +170,10 @@ class _Compiler:
             operation, a, b = code.CELL, int(node.image), node.column
             if node.unavailable is not None:
                 unavailable = layout.constant(schema, node.unavailable)
-        behind: list[int] = []
+        jumps: list[int] = []
         if made_up is not None and encoding is Encoding.PYTHON:
             # A value that Python finds to be null is not replaced.
-            at = self.add(code.PRESENCE, schema, _Null(made_up, 0, behind), a, b)
+            at = self.add(code.PRESENCE, schema, _Null(made_up, 0, jumps), a, b)
             if isinstance(node, Column):
                 self.out.instructions[at][code.A // 8] = code.MADE
             self.out.decides(at, replace(node, null=None, encoding=Encoding.RAW))
@@ -183,7 +183,7 @@ class _Compiler:
         at = self.add(operation, schema, null, a, b, parameter, unavailable)
         render = _render(layout, node, schema, may_be_null=made_up is None)
         self.out.shows(at, node, encoding, render)
-        self.land(behind)
+        self.land(jumps)
 
     def guarded(self, node: Struct | Guarded, schema: Schema, null: _Null) -> None:
         out = self.out

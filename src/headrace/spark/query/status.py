@@ -191,7 +191,7 @@ class StatusFile:
                 "source": self._source,
                 "retry_seconds": situation.retry_seconds,
                 "waits": situation.waits,
-                "behind": situation.is_behind,
+                "behind": situation.is_catching_up,
                 "since": self._since,
                 "warnings": situation.warnings,
                 "report": self._report,

@@ -75,12 +75,12 @@ class ScriptedCursor(ChangeStreamCursor):
         pass
 
 
-def reply(events: Sequence[Event | bytes], behind: Event, operation_time: int = 0) -> Reply:
+def reply(events: Sequence[Event | bytes], token: Event, operation_time: int = 0) -> Reply:
     """A reply of the server; events may be bytes, sound or not."""
     raw = [e if isinstance(e, bytes) else bson.encode(e) for e in events]
     body = b"".join(b"\x03%d\0" % number + document for number, document in enumerate(raw))
     batch = (len(body) + 5).to_bytes(4, "little") + body + b"\0"
-    rest = bson.encode({"postBatchResumeToken": behind, "id": Int64(1), "ns": "d.$cmd.aggregate"})
+    rest = bson.encode({"postBatchResumeToken": token, "id": Int64(1), "ns": "d.$cmd.aggregate"})
     inner = b"\x04nextBatch\0" + batch + rest[4:-1]
     cursor = (len(inner) + 5).to_bytes(4, "little") + inner + b"\0"
     time = Timestamp(operation_time >> 32, operation_time & 0xFFFFFFFF)
@@ -200,7 +200,7 @@ def _now(
                 )
             )
         for end in piece.index.ends_now():
-            position = MongoPosition().behind(end)
+            position = MongoPosition().after(end)
             assert position.unread is not None
             memory = memory_at(spool.pieces, position.unread.token)
             ends.append(

@@ -107,7 +107,7 @@ def test_a_position_is_never_seen_before_the_rows_after_it() -> None:
     assert last.reaches(PostgresPosition(110))
     assert last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages - 1))
     assert not last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages))
-    assert START.behind(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
+    assert START.after(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
     spool.clear()
 
 

@@ -80,7 +80,7 @@ def check_upgrade(reader: Reader, database: Database) -> None:
     assert first == done | {"v": 2, "epoch": done["epoch"] + 1, "slices": 1}
     assert len(reader.records) == count
     reader.drain()
-    database.execute("UPDATE t SET v = 'behind' WHERE id % 3 = 0; DELETE FROM t WHERE id % 7 = 0")
+    database.execute("UPDATE t SET v = 'later' WHERE id % 3 = 0; DELETE FROM t WHERE id % 7 = 0")
     reader.drain()
     reader.stop()
     sequences = [record["sequence"] for record in reader.records]

@@ -56,7 +56,7 @@ class Db2Ranges(DriverRanges):
         lower = whole.lower
         for _ in range(count):
             rest = KeyRange(target, lower, whole.upper)
-            statement = SQL.key_behind(
+            statement = SQL.key_after(
                 target.table.path, target.columns, SQL.conditions(rest), size - 1
             )
             found = self._keys(statement, target.columns)

@@ -111,7 +111,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     def _now(self) -> Db2Position:
         with self._asking(TAKING) as connection:
             ((newest,),) = connection.rows(sql.newest_lsn(self._config))
-        return Db2Position() if newest is None else Db2Position.behind_commit(bytes(newest))
+        return Db2Position() if newest is None else Db2Position.after_commit(bytes(newest))
 
     def reader(self) -> Db2SnapshotReader:
         """See SnapshotSource."""

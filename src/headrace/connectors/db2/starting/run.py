@@ -49,7 +49,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     def now(self, connection: Connection) -> Db2Position:
         """Return the position after everything that Capture has written."""
         lsn = newest_lsn(connection, self.config)
-        return Db2Position() if lsn is None else Db2Position.behind_commit(lsn)
+        return Db2Position() if lsn is None else Db2Position.after_commit(lsn)
 
     def log_end(self) -> int:
         """Return the place after the newest commit."""

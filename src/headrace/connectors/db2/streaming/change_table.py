@@ -71,7 +71,7 @@ class ChangeBlock:
     def __len__(self) -> int:
         return len(self.changes.old)
 
-    def behind(self, count: int) -> ChangeBlock:
+    def after(self, count: int) -> ChangeBlock:
         """Return the block without its first changes."""
         rest = slice(count, None)
         return replace(
@@ -191,4 +191,4 @@ class ChangeTable:
     def taken(self, count: int) -> None:
         """Remove the first changes of the block, which are merged."""
         assert self.block is not None
-        self.block = self.block.behind(count)
+        self.block = self.block.after(count)

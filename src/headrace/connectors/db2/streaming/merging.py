@@ -98,7 +98,7 @@ def _merge(
         first = 0 if reached is None else _count(block, reached)
         change = table.told(first) if first < count else None
         if change is not None:
-            told.append((block.behind(first), change))
+            told.append((block.after(first), change))
     texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
     # The order is stable: a schema change comes before the change that shows it.
     words = np.concatenate(

@@ -44,7 +44,7 @@ from headrace.connectors.db2.streaming.windows import (
     Window,
     next_window,
     spans_of,
-    time_behind,
+    time_after,
 )
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
@@ -178,7 +178,7 @@ class ChangeTablesReader(SegmentReader):
             tables = self._tables_of(connection, window, opened)
             unread = {table.path: max(window.first, self._first_unread) for table in tables}
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
-            later = partial(time_behind, connection, config, window)
+            later = partial(time_after, connection, config, window)
             times = CommitTimes(cursor, self._fetch_rows, window.clock, later)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):

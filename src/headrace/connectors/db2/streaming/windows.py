@@ -121,7 +121,7 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     return window.last if last is None else place_of(bytes(last))
 
 
-def time_behind(connection: Connection, config: Db2Config, window: Window) -> int:
+def time_after(connection: Connection, config: Db2Config, window: Window) -> int:
     """Return the time (microseconds since 1970 UTC) of the first commit after a window that has a
     row in IBMSNAP_UOW, else the server's time."""
     rest = window._replace(first=window.last + 1, last=window.newest)

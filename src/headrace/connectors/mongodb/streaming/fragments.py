@@ -34,9 +34,9 @@ class Fragments:
             fragment = members(event)
             number, count = self._place_of(event, fragment[_SPLIT])
         except (ValueError, KeyError) as error:
-            raise _broken(f"behind {self._count} fragments of an event: {error!r}") from None
+            raise _broken(f"after {self._count} fragments of an event: {error!r}") from None
         if number != self._count + 1 or number > count:
-            raise _broken(f"fragment {number} of {count} behind {self._count} others")
+            raise _broken(f"fragment {number} of {count} after {self._count} others")
         self._count = number
         for name, member in fragment.items():
             if name == _SPLIT:

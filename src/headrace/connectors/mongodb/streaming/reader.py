@@ -18,7 +18,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, low_half
 from headrace.connectors.mongodb.position import MongoPosition, token_time
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
-from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, behind_token
+from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, after_token
 from headrace.connectors.mongodb.streaming.fragments import Fragments
 from headrace.connectors.mongodb.streaming.known_collections import Collections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
@@ -75,7 +75,7 @@ class _Batch:
         start, end = self._span(at)
         return self._data[start:end]
 
-    def behind(self, at: int) -> int:
+    def after(self, at: int) -> int:
         """The address after the event whose element begins at `at`."""
         return self._base + self._span(at)[1]
 
@@ -133,7 +133,7 @@ class ChangeStreamReader(SegmentReader):
 
     def open(self) -> None:
         """See LogReader."""
-        self._take(lambda: self._cursor.open(behind_token(self._token)), is_first=True)
+        self._take(lambda: self._cursor.open(after_token(self._token)), is_first=True)
 
     def close(self) -> None:
         """See LogReader."""
@@ -208,7 +208,7 @@ class ChangeStreamReader(SegmentReader):
         processed alone, like an event of a skipped operation."""
         last, changes = self._batches[0].end, self._options.changes
         if self._leaves_out:
-            last, changes = self._batches[0].behind(int(self.state[frames.AT])), _NO_CHANGES
+            last, changes = self._batches[0].after(int(self.state[frames.AT])), _NO_CHANGES
         return int(
             frames.write_frames(
                 last,
@@ -282,7 +282,7 @@ class ChangeStreamReader(SegmentReader):
     def _add_fragment(self, batch: _Batch, event: bytes) -> None:
         """Add a fragment; after the last one, the whole event becomes the first batch."""
         state = self.state
-        batch.at = batch.behind(int(state[frames.AT]))
+        batch.at = batch.after(int(state[frames.AT]))
         whole = self._fragments.add(event)
         state[frames.IN_FRAGMENTS] = self._fragments.is_open
         if whole is not None:

@@ -35,7 +35,7 @@ from headrace.connectors.oracle.schema_history import (
     oracle_history,
     snapshot_position,
 )
-from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.scn import after_scn
 from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
@@ -83,7 +83,7 @@ class OracleState(HeldSnapshot):
         """The position after everything that the state contains. Later changes may have the current
         SCN."""
         mined = max(self.scn - 1, 0) if self.mined is None else self.mined
-        return OraclePosition.behind_scn(self.scn, mined)
+        return OraclePosition.after_scn(self.scn, mined)
 
 
 class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
@@ -242,7 +242,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def position(self) -> int:
         """Return the place after the last commit."""
         with self._asking(TAKING) as connection:
-            return behind_scn(current_scn(connection))
+            return after_scn(current_scn(connection))
 
     def close(self) -> None:
         """Release the locks and the connection; never raises."""

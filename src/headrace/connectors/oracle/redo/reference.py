@@ -225,10 +225,10 @@ class _Parser:
             if not self._take(" IS NULL"):
                 self._expect(" = ")
                 self._put(values, name, self._value(" ;"))
-            behind = self.place
+            value_end = self.place
             self._spaces()
             if not (self._take("and ") or self._take("or ")):
-                self.place = behind
+                self.place = value_end
                 return values
 
     def _unset(self) -> list[Value]:
@@ -314,10 +314,10 @@ class _Parser:
                 return _UNSET
         pieces = [self._piece(ends)]
         while True:
-            behind = self.place
+            piece_end = self.place
             self._spaces()
             if not self._take("||"):
-                self.place = behind
+                self.place = piece_end
                 break
             self._spaces()
             pieces.append(self._piece(ends))
@@ -378,21 +378,21 @@ class _Parser:
             self.place = end + 1
             if is_closed(self.sql[self.place : self.place + 8]):
                 return self.sql[start:end].replace("''", "'")
-            behind = self.place + 1
-            if not is_closed(self.sql[behind : behind + 8]):
+            second_end = self.place + 1
+            if not is_closed(self.sql[second_end : second_end + 8]):
                 self._take("'")
 
 
-def _closes_inserted(behind: str) -> bool:
-    return behind.startswith((",", ")"))
+def _closes_inserted(following: str) -> bool:
+    return following.startswith((",", ")"))
 
 
-def _closes_set(behind: str) -> bool:
-    return behind.startswith((', "', " where ")) or behind in ("", ";")
+def _closes_set(following: str) -> bool:
+    return following.startswith((', "', " where ")) or following in ("", ";")
 
 
-def _closes_condition(behind: str) -> bool:
-    return behind.startswith((' and "', ' or "')) or behind in ("", ";")
+def _closes_condition(following: str) -> bool:
+    return following.startswith((' and "', ' or "')) or following in ("", ";")
 
 
 _CLOSED = {",)": _closes_inserted, ", ;": _closes_set, " ;": _closes_condition}

@@ -60,7 +60,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     def log_end(self) -> int:
         """Return the place after the newest redo that is written."""
         with self.connect() as connection:
-            return OraclePosition.behind_scn(Redo(self.config).written(connection)).committed
+            return OraclePosition.after_scn(Redo(self.config).written(connection)).committed
 
     @staticmethod
     def scn(connection: Connection) -> int:

@@ -23,7 +23,7 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
-from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, scn_of, xid_of
+from headrace.connectors.oracle.scn import after_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
@@ -306,7 +306,7 @@ class RedoReader(SegmentReader):
         look = self._look_around()
         newest = self._newest = self._redo.newest(self._root, look)
         self.progress.current_scn = newest
-        self.ends_at(behind_scn(newest))
+        self.ends_at(after_scn(newest))
         try:
             window = self._next_window(look, newest)
         except InconsistentLogsError as error:

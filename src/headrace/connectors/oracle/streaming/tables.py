@@ -17,7 +17,7 @@ from headrace.connectors.oracle.schema_history import (
     described_table,
     history_table,
 )
-from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.scn import after_scn
 from headrace.connectors.oracle.streaming.lobs.changes import LobTable
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
@@ -71,7 +71,7 @@ class ToldTables:
         newest = history.newest_position()
         self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
         # A snapshot describes tables when it is delivered, and redo before it may be mined.
-        self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
+        self._known = history.tables_before(after_scn(mined)) or history.tables_before(delivered)
         # Earlier descriptions are not known to this process: it takes the current tables.
         self._is_told = told is None and not history.is_whole and not self._known
         self._told = {self._id(*path) for path in told or ()}

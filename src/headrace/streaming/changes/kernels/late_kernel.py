@@ -68,12 +68,12 @@ def end_late(rows, transactions, ends, state, size):
     transaction has its BEGIN. `size`: bytes of log."""
     high = load64(state + 8 * row_kernel.POSITION_HIGH)
     low = load64(state + 8 * row_kernel.POSITION_LOW)
-    behind = low + 1
+    end_low = low + 1
     endings = load64(state + 8 * row_kernel.ENDINGS)
     if load64(state + 8 * BEGINNING):
         store64(state + 8 * row_kernel.ENDINGS, 0)
     end_transaction(
-        rows, transactions, ends, state, high if behind else high + 1, behind, low, size
+        rows, transactions, ends, state, high if end_low else high + 1, end_low, low, size
     )
     store64(state + 8 * row_kernel.ENDINGS, endings)
     store64(state + 8 * BEGINNING, 0)

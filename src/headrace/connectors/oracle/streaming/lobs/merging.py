@@ -174,7 +174,7 @@ class Merging:
             value = change.lobs.get(column)
             if value is None:
                 value = change.lobs[column] = _beginning(change.new[column], offset, part)
-            if offset == frames.BEHIND:
+            if offset == frames.CONTINUES:
                 unit = 1 if value.is_binary else _LARGE_UNIT
                 offset = len(value.written) // unit
             value.write(LobWrite(offset, part))
@@ -289,7 +289,7 @@ def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
 
 def _beginning(cell: bytes | None, offset: int, part: str | bytes) -> LobValue:
     """Return the value to which a part is written: that of the row, if it has one."""
-    if offset == frames.BEHIND or cell is None or cell is ABSENT:
+    if offset == frames.CONTINUES or cell is None or cell is ABSENT:
         return LobValue(isinstance(part, bytes))
     text = cell.decode()
     return LobValue.beginning_with(

@@ -108,14 +108,14 @@ def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> in
     """Return the SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
     thread, the SCNs at which its archived logs end. An open thread holds the others until it
     switches its log; a closed one only until the log with its checkpoint is archived."""
-    behind = []
+    awaited_ends = []
     for thread in threads:
         if thread.is_private or (thread.is_disabled and not thread.is_open):
             continue
         end = ends.get(thread.number, thread.enabled_at)
         if thread.is_open or end < thread.checkpoint:
-            behind.append(end)
-    return min(behind) if behind else max(ends.values(), default=0)
+            awaited_ends.append(end)
+    return min(awaited_ends) if awaited_ends else max(ends.values(), default=0)
 
 
 class Inconsistency(NamedTuple):
