@@ -67,24 +67,24 @@ def streamed(bench: Backlog, work: Path, number: int) -> dict[str, float]:
                "--output", str(output), "--state", str(state)]  # fmt: skip
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     memory, lines = PeakMemory(process.pid), _Lines(output)
-    told = len(TABLES)  # schema change events
+    schema_changes = len(TABLES)  # schema change events
     try:
-        _await(lambda: lines.count() >= told, process)
+        _await(lambda: lines.count() >= schema_changes, process)
         memory.start()
         shown = time.perf_counter()
         bench.show(FIRST_ROWS)
-        _await(lambda: lines.count() >= told + bench.events(FIRST_ROWS), process)
+        _await(lambda: lines.count() >= schema_changes + bench.events(FIRST_ROWS), process)
         before, server = cpu_seconds(process.pid), bench.server_cpu()
         began = time.perf_counter()
         bench.show(bench.rows)
-        _await(lambda: lines.count() >= told + bench.events(bench.rows), process)
+        _await(lambda: lines.count() >= schema_changes + bench.events(bench.rows), process)
         ended = time.perf_counter()
         used, server = cpu_seconds(process.pid) - before, bench.server_cpu() - server
         peak = memory.stop()
     finally:
         process.terminate()
         process.wait(60)
-    assert lines.count() == told + bench.events(bench.rows), "events that nobody made"
+    assert lines.count() == schema_changes + bench.events(bench.rows), "events that nobody made"
     rows, seconds = bench.rows - FIRST_ROWS, ended - began
     return {
         "rows": rows,

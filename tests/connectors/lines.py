@@ -144,7 +144,7 @@ class LineStream:
 class LineAnswers:
     source: LineSource
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         return error.code == "lines.lost"
 
     def follow(self, after: LineOffset) -> LineOffset:

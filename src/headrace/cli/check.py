@@ -134,15 +134,15 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
             continue
         remark = f"-- {finding.level}: {' '.join(finding.message.split())}"
         section = ""
-        told: set[str] = set()
+        begun: set[str] = set()
         for step, is_statement in _ordered(finding.remedy):
             if step.startswith(_SESSION):
                 section = step
                 continue
             lines = sections.setdefault(section, [])
-            if section not in told:
+            if section not in begun:
                 lines.append(remark)
-                told.add(section)
+                begun.add(section)
             is_ready = is_statement and finding.level == "error" and "…" not in step
             lines.append(step if is_ready else f"-- {step}")
     for section, lines in sections.items():

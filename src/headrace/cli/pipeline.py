@@ -311,7 +311,7 @@ def supervise(
     phases = Progress(messages, rows_of)
     observed = observed or ObservedQuery()
 
-    def tell(failure: HeadraceError, wait: float) -> None:
+    def restarts(failure: HeadraceError, wait: float) -> None:
         observed.failed(failure, is_tried_again=True)
         again = f"{failure.message}; again in {wait:g} s"
         messages.warning(again, failure.code, retriable=failure.retriable)
@@ -333,7 +333,7 @@ def supervise(
         limits,
         on_progress=progressed,
         on_idle=observed.idle,
-        on_restart=tell,
+        on_restart=restarts,
         on_stop=session.jvm.mute,
         on_repeat=session.jvm.terminate,
         rows_of=phases.count,

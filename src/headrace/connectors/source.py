@@ -101,7 +101,7 @@ class Lost:
 class LostLog(Protocol[P]):
     """The actions of a source if the log from a stored position on is gone."""
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """Whether an error of the stream means that the log from its position on is gone."""
         ...
 

@@ -172,8 +172,8 @@ class Replies:
             if part.code == _ATTRIBUTES:
                 release = dict(split_parts(part.value) or ()).get(_RELEASE)
                 self._release = release and release.strip()
-        told = join_parts([_without_text(part) for part in parts])
-        body = _DERBY.sub(_SERVER.encode(), told)
+        request = join_parts([_without_text(part) for part in parts])
+        body = _DERBY.sub(_SERVER.encode(), request)
         for name in self._releases():
             body = body.replace(name, _like(name, _SERVER))
         return (len(body) + 6).to_bytes(2) + dss[2:6] + body

@@ -120,12 +120,12 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
 
 def _describe_errors(arguments: argparse.Namespace) -> None:
     """Print all errors, or those whose codes are named."""
-    from headrace.cli.describe.errors import reference, told_as
+    from headrace.cli.describe.errors import forms_of, reference
 
     if arguments.markdown or not (arguments.properties or arguments.grep):
         _print_page(reference(arguments.properties), arguments)
         return
-    listed = told_as(arguments.properties)
+    listed = forms_of(arguments.properties)
     if arguments.grep is not None:
         lowered = arguments.grep.lower()
         listed = [

@@ -60,7 +60,7 @@ _LEVELS = ("ok", "warning", "error")
 
 
 @dataclass(frozen=True, order=True)
-class Told:
+class Reported:
     """A form in which a code is reported. `place` is the module and the line."""
 
     code: str
@@ -104,8 +104,8 @@ def reference(names: Sequence[str] = ()) -> str:
     parts = [_HEAD] if not names else []
     area = ""
     row_of = ""
-    for one in told_as(names):
-        code, message, remedy = one.code, one.message, one.remedy
+    for reported in forms_of(names):
+        code, message, remedy = reported.code, reported.message, reported.remedy
         if code.partition(".")[0] != area:
             area = code.partition(".")[0]
             parts.append(f"\n## {area}\n\n| Code | Message | Remedy |\n|---|---|---|\n")
@@ -116,21 +116,23 @@ def reference(names: Sequence[str] = ()) -> str:
     return "".join(parts).lstrip("\n")
 
 
-def told_as(names: Sequence[str]) -> Sequence[Told]:
+def forms_of(names: Sequence[str]) -> Sequence[Reported]:
     """Return the different messages and remedies of codes, in order; of all codes without `names`.
     Raises HeadraceError as `reference`."""
-    chosen = told() if not names else [one for name in names for one in _named(name)]
-    return sorted({replace(one, place="") for one in chosen})
+    chosen = reported_forms() if not names else [form for name in names for form in _named(name)]
+    return sorted({replace(form, place="") for form in chosen})
 
 
-def _named(name: str) -> Sequence[Told]:
+def _named(name: str) -> Sequence[Reported]:
     """Return the forms in which a code is reported, or those of all codes of an area. A connector's
     name may be used in place of CONNECTOR."""
     lowered = name.lower()
-    chosen = [one for one in told() if lowered in (one.code, one.code.partition(".")[0])]
+    chosen = [
+        form for form in reported_forms() if lowered in (form.code, form.code.partition(".")[0])
+    ]
     if "." in lowered:
         of_connectors = f"CONNECTOR.{lowered.partition('.')[2]}"
-        chosen += [one for one in told() if one.code == of_connectors]
+        chosen += [form for form in reported_forms() if form.code == of_connectors]
     if chosen:
         return chosen
     near = difflib.get_close_matches(lowered, sorted(codes()), n=3)
@@ -146,11 +148,11 @@ def _named(name: str) -> Sequence[Told]:
 
 def codes() -> frozenset[str]:
     """Return all codes of the page."""
-    return frozenset(one.code for one in told())
+    return frozenset(form.code for form in reported_forms())
 
 
 @cache
-def told() -> tuple[Told, ...]:
+def reported_forms() -> tuple[Reported, ...]:
     """Return every error and finding of the sources."""
     return tuple(
         replace(one, message=unmarked(one.message), remedy=unmarked(one.remedy))
@@ -159,10 +161,10 @@ def told() -> tuple[Told, ...]:
 
 
 @cache
-def with_marks() -> tuple[Told, ...]:
-    """Return them as `told`, with each placeholder word between `BEGIN` and `END` of
+def with_marks() -> tuple[Reported, ...]:
+    """Return them as `reported_forms`, with each placeholder word between `BEGIN` and `END` of
     `placeholders`."""
-    return tuple(one for module in _modules() for one in module.told())
+    return tuple(form for module in _modules() for form in module.reported_forms())
 
 
 def passed_on() -> frozenset[str]:
@@ -264,10 +266,10 @@ class _Module:
             and function.returns.id == "str"
         }
 
-    def told(self) -> Iterator[Told]:
+    def reported_forms(self) -> Iterator[Reported]:
         for call, scope in self._calls:
             form = _FORMS[_name_of(call.func)]
-            if not self._is_told(call, form):
+            if not self._is_reported(call, form):
                 continue
             locals_ = dict(_assigned(scope))
             message = "" if form.message is None else self._argument(call, form.message, locals_)
@@ -277,7 +279,7 @@ class _Module:
             for code in self._codes(call):
                 if _CODE.fullmatch(code):
                     said, advised = (self._of_area(code, text) for text in (message, remedy))
-                    yield Told(code, said, advised, self._place(call))
+                    yield Reported(code, said, advised, self._place(call))
 
     def passed_on(self) -> Iterator[str]:
         for call, _ in self._calls:
@@ -287,7 +289,7 @@ class _Module:
     def _place(self, call: ast.Call) -> str:
         return f"{self._path}: {ast.unparse(call.args[0]) if call.args else ''}"
 
-    def _is_told(self, call: ast.Call, form: _Form) -> bool:
+    def _is_reported(self, call: ast.Call, form: _Form) -> bool:
         """Return whether the call reports an error or warning; an `ok` of a check does not."""
         if len(call.args) <= form.code:
             return False

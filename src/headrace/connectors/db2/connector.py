@@ -120,13 +120,13 @@ class Db2Database(Source[Db2Position]):
             return versions.version_of(SchemaChangeFacts(topic, *table.path))
 
         shown = relation if config.include_schema_changes else None
-        told = run.told_tables(start.position, shown)
+        recorded = run.recorded_tables(start.position, shown)
         reader = ChangeTablesReader(
             config,
             run.connect,
-            RegisteredTables(run.capture, versions, told.last),
+            RegisteredTables(run.capture, versions, recorded.last),
             versions,
-            told,
+            recorded,
             start.position,
             ReaderOptions(
                 row_options(config),

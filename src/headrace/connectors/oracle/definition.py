@@ -43,7 +43,7 @@ class OracleDefinition(NamedDefinition):
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
         "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
-        "headrace.streaming.changes.kernels.late_kernel": ("take_back_beginning", "tell_beginning"),
+        "headrace.streaming.changes.kernels.late_kernel": ("take_back_beginning", "add_late_begin"),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.oracle.reading.snapshot_reader",

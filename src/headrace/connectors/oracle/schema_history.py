@@ -88,11 +88,11 @@ def history_table(table: Table, database: str) -> HistoryTable:
     return HistoryTable(identity, tuple(columns), table.key, comment=table.comment)
 
 
-def described_table(told: HistoryTable) -> Table:
+def described_table(recorded: HistoryTable) -> Table:
     """Return the table that a history describes; the reverse of `history_table`."""
-    schema, name = told.id[-2:]
-    columns = tuple(map(_described, told.columns))
-    return Table(schema, name, columns, told.key, comment=told.comment)
+    schema, name = recorded.id[-2:]
+    columns = tuple(map(_described, recorded.columns))
+    return Table(schema, name, columns, recorded.key, comment=recorded.comment)
 
 
 def _column(column: Column, position: int) -> HistoryColumn:

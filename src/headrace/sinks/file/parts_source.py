@@ -22,7 +22,7 @@ from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, Part, as_row, write_part
 from headrace.sinks.parts import await_parts, task_part_name
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ class Writer:
         self._producer: NativeProducer | None = None
         self._messages: MessageWriter | None = None
         self._complaints = Complaints()
-        self._told = 0.0
+        self._warned_at = 0.0
         self._done: int | None = None
         self._is_closed = False
         self._own_topics = (options.bookkeeping,) if options.is_transactional else ()
@@ -193,10 +193,10 @@ class Writer:
         complaint = self._complaints.last or failure
         if is_permanent(complaint.code):
             raise KafkaFailure(complaint.code, complaint.text)
-        if time.monotonic() - self._told > _WORD_SECONDS or not self._told:
-            self._told = time.monotonic()
-            told = unreachable(SINK, self._options.brokers, complaint.text)
-            log.warning("%s; waiting", told.message)
+        if time.monotonic() - self._warned_at > _WORD_SECONDS or not self._warned_at:
+            self._warned_at = time.monotonic()
+            warning = unreachable(SINK, self._options.brokers, complaint.text)
+            log.warning("%s; waiting", warning.message)
         self._pause(0.1)
         if self._is_closed:  # closed during the pause
             raise ProducerClosed

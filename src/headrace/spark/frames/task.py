@@ -87,7 +87,7 @@ class FrameTask:
     def _note(self, failures: dict[int, _Failed], failed: _Failed) -> None:
         if not self._policy.tolerates:
             raise failed.error
-        self._policy.tell(failed.topic, failed.error)
+        self._policy.log_failure(failed.topic, failed.error)
         failures[failed.row] = failed
 
     def _transformed(self, read: ReadBatch, failures: dict[int, _Failed]) -> list[Records]:
@@ -119,7 +119,7 @@ class FrameTask:
         if "timestamp" in columns and pa.types.is_integer(columns["timestamp"].type):
             kind = schema.field("timestamp").type
             columns["timestamp"] = _timestamps(columns["timestamp"], kind)
-        if self._policy.tells:
+        if self._policy.has_context:
             given = columns.get("headers")
             before = [None] * len(failures) if given is None else given.to_pylist()
             columns["headers"] = pa.array(
@@ -140,13 +140,13 @@ class FrameTask:
         )
 
     def _context(self, failed: _Failed) -> list[dict[str, object]]:
-        told = context_texts(
+        headers = context_texts(
             self._policy.connector, failed.topic, failed.stage, failed.kind, failed.error
         )
         convert = self._converter.converters.header.constant
         return [
             {"key": name, "value": convert(failed.topic, node.schema, node.value)}
-            for name, node in told.items()
+            for name, node in headers.items()
         ]
 
 

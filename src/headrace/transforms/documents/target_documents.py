@@ -210,8 +210,8 @@ def _with_member(row: Converted, name: str, column: Converted) -> Converted:
 def _refuse_updates(records: Records, envelope: DocumentEnvelope) -> None:
     """Reject updates that contain only the changed fields: all other fields would be null, like
     missing ones."""
-    told = present(records, envelope.update) | present(records, envelope.patch)
-    if len(records) and told.any():
+    is_partial = present(records, envelope.update) | present(records, envelope.patch)
+    if len(records) and is_partial.any():
         raise HeadraceError(
             "transforms.update_without_document",
             f"an update of {records.shape.topic} has no document, and target.schema needs one",

@@ -18,7 +18,7 @@ from headrace.connectors.db2.lsn import LSN_BYTES, lsn_of, place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resume
-from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.spool.spool import Spool
 from headrace.streaming.changes.kernels import row_kernel

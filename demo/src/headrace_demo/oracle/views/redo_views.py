@@ -76,11 +76,11 @@ def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tup
         status = "CURRENT" if log.is_current else "INACTIVE" if is_archived else "ACTIVE"
         # While a log is archived, V$LOG may show it as archived before V$ARCHIVED_LOG shows the
         # copy.
-        is_told = is_archived or (archives and log.is_nearly_archived)
+        is_shown = is_archived or (archives and log.is_nearly_archived)
         end = _NO_END if log.is_current else log.next
         groups.append(
             (log.group, log.thread, log.sequence, state.log_bytes,
-             "NO" if log.is_current or not is_told else "YES", status, log.first, str(end))
+             "NO" if log.is_current or not is_shown else "YES", status, log.first, str(end))
         )  # fmt: skip
         members.append((log.group, log.online_name, None))
         if peculiarities.has_invalid_members:

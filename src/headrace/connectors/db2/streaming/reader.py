@@ -30,6 +30,7 @@ from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
+from headrace.connectors.db2.streaming.recorded_tables import RecordedTables
 from headrace.connectors.db2.streaming.registered_tables import (
     Described,
     RegisteredTables,
@@ -39,7 +40,6 @@ from headrace.connectors.db2.streaming.registered_tables import (
     in_order,
     stops_before,
 )
-from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import (
     Window,
     next_window,
@@ -76,7 +76,7 @@ class ChangeTablesReader(SegmentReader):
         connect: Callable[[], Connection],
         tables: RegisteredTables,
         versions: RelationVersions,
-        told: ToldTables,
+        recorded: RecordedTables,
         start: Db2Position,
         options: ReaderOptions,
         beginnings: Beginnings,
@@ -88,7 +88,7 @@ class ChangeTablesReader(SegmentReader):
         self._translate = translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self._told = told
+        self._recorded = recorded
         self._connection: Connection | None = None
         self._fetch_rows = config.query_fetch_size or _FETCH_ROWS
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
@@ -137,7 +137,7 @@ class ChangeTablesReader(SegmentReader):
 
     def close(self) -> None:
         """Disconnect; never raises."""
-        self._told.close()
+        self._recorded.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
         self._fetching.close()
@@ -225,7 +225,7 @@ class ChangeTablesReader(SegmentReader):
         own = spans_of(connection, config, captured, window.first)
         if self._beginnings is not None:
             first = max(window.first, self._first_unread)
-            self._beginnings.check(own, first, window.lsn_bytes, self._told.knows)
+            self._beginnings.check(own, first, window.lsn_bytes, self._recorded.knows)
         return in_order(
             [
                 span
@@ -288,7 +288,7 @@ class ChangeTablesReader(SegmentReader):
             self._fetch_rows,
             tables,
             described.widest_row,
-            partial(self._told.before, described.table),
+            partial(self._recorded.before, described.table),
         )
 
     # -- frames ---------------------------------------------------------------------------------

@@ -48,11 +48,11 @@ def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
     """Check that a stream whose next place is `first` is not ahead of Capture's `newest` commit.
     Raises HeadraceError("db2.position_ahead")."""
     if first > (0 if newest is None else place_of(newest) + 1):
-        told = "has none" if newest is None else f"is at {format_lsn(newest)}"
+        newest_text = "has none" if newest is None else f"is at {format_lsn(newest)}"
         raise HeadraceError(
             AHEAD,
             f"The stream's position, {format_lsn(lsn_of(first - 1, lsn_bytes))}, is ahead of "
-            f"Capture's synchpoint, which {told}",
+            f"Capture's synchpoint, which {newest_text}",
             "The database is another one, or was restored, or SQL replication was set up again: "
             "start with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",

@@ -86,7 +86,7 @@ class StoredPosition(LostLog[MongoPosition]):
 
     def _lost(self, error: HeadraceError) -> Lost:
         """Return the loss, or raise `error` unless snapshot.mode repairs it."""
-        if not self.tells(error) or not self._rule.repairs:
+        if not self.means_loss(error) or not self._rule.repairs:
             raise error
         return Lost(error, is_followed=False)
 
@@ -124,7 +124,7 @@ class StoredPosition(LostLog[MongoPosition]):
 
     # -- see LostLog ----------------------------------------------------------------------------
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in _GONE
 

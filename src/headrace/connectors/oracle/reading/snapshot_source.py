@@ -304,14 +304,14 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             self._config.history_kind() is not HistoryKind.MEMORY
         )
 
-    def _tells(self, table: StoredTable) -> bool:
+    def _is_described(self, table: StoredTable) -> bool:
         """Whether a table has a schema change; tables that are not captured may have one, too."""
         is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
             table.schema, table.table
         )
-        return super()._tells(table) or (self._is_seen and is_mentioned)
+        return super()._is_described(table) or (self._is_seen and is_mentioned)
 
-    def _told_at(self, position: OraclePosition) -> dict[str, Any]:
+    def _history_position(self, position: OraclePosition) -> dict[str, Any]:
         return snapshot_position(position.scn)
 
     def _record(self, table: StoredTable, position: OraclePosition, at_ms: int) -> HistoryRecord:
@@ -320,7 +320,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         described = replace(history_table(table, database), attributes=attributes)
         return HistoryRecord(
             {},
-            self._told_at(position),
+            self._history_position(position),
             at_ms,
             database,
             table.schema,

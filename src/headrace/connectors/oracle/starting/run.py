@@ -14,7 +14,7 @@ from headrace.connectors.oracle.events import OracleSettings
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.oracle.schema_history import oracle_history
-from headrace.connectors.oracle.streaming.tables import ToldTables
+from headrace.connectors.oracle.streaming.tables import RecordedTables
 from headrace.connectors.oracle.streaming.windows.redo import Redo
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
@@ -67,19 +67,19 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         """Return the current SCN: later commits have a larger one."""
         return current_scn(connection)
 
-    def told_tables(
-        self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
-    ) -> ToldTables:
-        """Return the tables that were recorded up to a position; see ToldTables. The caller closes
-        it."""
+    def recorded_tables(
+        self, position: OraclePosition, described: Collection[tuple[str, str]] | None = None
+    ) -> RecordedTables:
+        """Return the tables that were recorded up to a position; see RecordedTables. The caller
+        closes it."""
         history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
-        return ToldTables(
+        return RecordedTables(
             history,
             self.capture.database,
             mined,
             delivered,
-            told,
+            described,
             as_released=self.as_released,
         )
 

@@ -481,8 +481,8 @@ class RedoReader(SegmentReader):
             if self._remined is not None and xid in self._remined:
                 was_open = True
                 self._given_up.add([xid])
-            told = "is left out" if was_open else "is not open: nothing is left out"
-            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
+            outcome = "is left out" if was_open else "is not open: nothing is left out"
+            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), outcome)
         retention = self._config.log_mining_transaction_retention_ms
         if retention:
             keep = self._start.transaction

@@ -201,7 +201,7 @@ class RedoHolder:
             codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:count]
             self._record_commits(batch.slice(0, count), codes == redo_rows.COMMIT)
             batch, delivered = batch.slice(count), delivered[count:]
-        self._odd.tell_of_rows()
+        self._odd.warn_of_rows()
         given_up = self.buffer.abandoned - before
         if given_up:
             log.warning(
@@ -234,7 +234,7 @@ class RedoHolder:
         statement = self._statement(self._at.slice(0, 1), None)
         table = self.tables.find(schema, name, statement)
         if table is None:
-            self._odd.tell_of_object(schema, name, self._at)
+            self._odd.warn_of_object(schema, name, self._at)
         return table
 
     def _us(self, batch: pa.RecordBatch) -> int:
@@ -268,8 +268,8 @@ class RedoHolder:
         elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
             # The columns of rows also follow a statement that makes no record.
             self._record_commits(row, np.ones(1, bool))
-            told = replace(self._statement(row, statement), is_told=not is_unheard)
-            self.tables.changed(schema, name, told)
+            reported = replace(self._statement(row, statement), is_reported=not is_unheard)
+            self.tables.changed(schema, name, reported)
 
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
         """Return the statement of a row, the only one of its batch."""

@@ -176,7 +176,7 @@ class RowWords:
         if self._columns[row_kernel.NEEDS_CARE]:
             self._drop_lacking(batch, codes, words)
             self._add_apart(batch, codes, words)
-        self._unsupported.tell()
+        self._unsupported.warn()
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return self._rows(words)
 
@@ -237,22 +237,24 @@ class RowWords:
 
     def _put_rows(self, batch: pa.RecordBatch, words: np.ndarray) -> int:
         """Put the words of rows; returns the number of rows."""
-        told = np.zeros(len(self._paths) + 1, np.int64)
+        first_rows = np.zeros(len(self._paths) + 1, np.int64)
         done, count = 0, len(batch)
         while True:
-            self._columns[row_kernel.TOLD] = address_of(told)
+            self._columns[row_kernel.FIRST_ROWS] = address_of(first_rows)
             done = put_words(self._at, done, count, address_of(words))
             if done == count:
                 break
             self._add_names(batch.slice(done, 1))
-            told = np.append(told, np.zeros(len(self._paths) + 1 - len(told), np.int64))
-        present = np.flatnonzero(told)
-        present = present[np.argsort(told[present])]
+            first_rows = np.append(
+                first_rows, np.zeros(len(self._paths) + 1 - len(first_rows), np.int64)
+            )
+        present = np.flatnonzero(first_rows)
+        present = present[np.argsort(first_rows[present])]
         for place, number in enumerate(present):
-            if told[number] > 1 and self._is_new(*self._paths[number]):
-                present, count = present[:place], int(told[number]) - 1
+            if first_rows[number] > 1 and self._is_new(*self._paths[number]):
+                present, count = present[:place], int(first_rows[number]) - 1
                 break
-        found = np.full((len(told), row_kernel.FOUND_WORDS), -1, np.int64)
+        found = np.full((len(first_rows), row_kernel.FOUND_WORDS), -1, np.int64)
         for number in present:
             table = self._find(*self._paths[number])
             if table is not None:

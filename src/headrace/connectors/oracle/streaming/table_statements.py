@@ -47,7 +47,7 @@ class TableStatement:
     `text` is None if a change of its rows describes a table. `last` is the last transaction
     delivered before it, `threads` are the last commits of each redo thread including its own, and
     redo of a larger SCN than `mined` has all of the transactions that are open then. Without
-    `is_told` the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
+    `is_reported` the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
 
     at: At
     us: int
@@ -60,7 +60,7 @@ class TableStatement:
     last: DeliveredTransaction | None = None
     threads: tuple[ThreadCommit, ...] = ()
     mined: int | None = None
-    is_told: bool = True
+    is_reported: bool = True
 
     @property
     def statement(self) -> str | None:

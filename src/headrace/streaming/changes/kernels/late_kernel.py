@@ -29,7 +29,7 @@ _NULL = int(NULL)
 @part
 def begin_late(rows, transactions, state, image, image_size, size):
     """Begin a transaction without a number, like `begin_transaction`, without its BEGIN, which is
-    added before its first record (`tell_beginning`). Its beginning has `size` bytes of log."""
+    added before its first record (`add_late_begin`). Its beginning has `size` bytes of log."""
     begins = load64(state + 8 * row_kernel.BEGINS)
     store64(state + 8 * row_kernel.BEGINS, 0)
     begin_transaction(rows, transactions, state, _NULL, image, image_size, 0, 0)
@@ -38,7 +38,7 @@ def begin_late(rows, transactions, state, image, image_size, size):
 
 
 @entry
-def tell_beginning(rows, transactions, state):
+def add_late_begin(rows, transactions, state):
     """Add the BEGIN of the open transaction, if it has no record yet."""
     size = load64(state + 8 * BEGINNING)
     if size and load64(state + 8 * row_kernel.BEGINS):

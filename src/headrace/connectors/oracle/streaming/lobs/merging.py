@@ -206,7 +206,7 @@ class Merging:
         waiting row. Nulls in these are unavailable, because the value may belong there."""
         self._written = None
         for change in self._waiting.values():
-            if change.relation != relation or change.new is None or not change.is_told:
+            if change.relation != relation or change.new is None or not change.is_reported:
                 continue
             for column in table.apart:
                 if change.new[column] is None and change.lobs.get(column) is None:
@@ -218,7 +218,7 @@ class Merging:
             return
         change.lobs.pop(column, None)
         change.new[column] = ABSENT
-        if not change.is_told and not change.lobs:
+        if not change.is_reported and not change.lobs:
             del self._waiting[change.place]
 
     # -- waiting changes ------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
     """Whether an update is merged into the waiting change."""
     if waiting.new is None:
         return False
-    if waiting.kind == CREATE or not waiting.is_told:
+    if waiting.kind == CREATE or not waiting.is_reported:
         return True
     assert update.new is not None
     sets = any(update.new[column] is not ABSENT for column in table.merged)

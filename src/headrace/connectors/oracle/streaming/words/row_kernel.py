@@ -77,7 +77,7 @@ _TEXT_SIZE = 8 * TEXT_WORDS
     USERS,
     CLIENTS,
     TABLES,
-    TOLD,
+    FIRST_ROWS,
     SHOWS_REDO,
     NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
     UNDOES,  # kind of the held frame of an undone change of a marked table; 0: not held
@@ -291,9 +291,9 @@ def put_words(columns, first, count, words):
             if table < 0:
                 does = np.int64(NOTHING)
             else:
-                told = load64(columns + 8 * TOLD) + 8 * table
-                if load64(told) == 0:
-                    store64(told, row + 1)
+                first_row = load64(columns + 8 * FIRST_ROWS) + 8 * table
+                if load64(first_row) == 0:
+                    store64(first_row, row + 1)
         statements = _column(columns, STATEMENTS)
         statement = _text(statements, row)
         size = _size(statements, row) if statement else np.int64(0)
