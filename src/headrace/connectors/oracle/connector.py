@@ -149,7 +149,7 @@ class OracleDatabase(Source[OraclePosition]):
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 config.container,
-                as_released=run.as_released,
+                is_debezium_compatible=run.is_debezium_compatible,
                 reads_comments=run.capture.reads_comments,
                 removed_logs=run.removed_logs,
                 row_limit=self._row_limit,

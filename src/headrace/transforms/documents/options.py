@@ -14,7 +14,12 @@ from headrace.documents.target_schema.policies import ConflictPolicy
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
-from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options, is_as_released
+from headrace.transforms.unwrapping.deletes import (
+    MODE,
+    DeleteMode,
+    former_options,
+    is_debezium_compatible,
+)
 from headrace.transforms.unwrapping.options import ADDED_FIELDS, ADDED_HEADERS, UnwrappingOptions
 
 _NULL = "A field that the event lacks is null."
@@ -180,6 +185,6 @@ def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]
     yield from former_options(options)
     if "sanitize.field.names" in options:
         adjusts = options["sanitize.field.names"].strip().lower() == "true"
-        adjusts = adjusts and not is_as_released(options)
+        adjusts = adjusts and not is_debezium_compatible(options)
         current = {ADJUSTMENT: "avro"} if adjusts else {}
         yield Replacement("sanitize.field.names", ADJUSTMENT, current)

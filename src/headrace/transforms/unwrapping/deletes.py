@@ -47,7 +47,7 @@ _FORMER_MODES = {
 }
 
 
-def is_as_released(options: Mapping[str, str]) -> bool:
+def is_debezium_compatible(options: Mapping[str, str]) -> bool:
     """Whether compatibility with Debezium 3.6 is configured."""
     return options.get("headrace.compatibility") == "debezium-3.6"
 
@@ -57,7 +57,7 @@ def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
     `headrace.compatibility=debezium-3.6` these options have no effect."""
     for former, successor in _SUCCESSORS.items():
         if former in options:
-            current = {} if is_as_released(options) else _current(former, options)
+            current = {} if is_debezium_compatible(options) else _current(former, options)
             # An invalid value of a former option is an error, unless a successor overrides it.
             if current is not None or options.get(successor, "").strip():
                 yield Replacement(former, successor, current or {})

@@ -32,11 +32,11 @@ NOON_MS = 1714564800000
 SESSION = {"id": bson.Binary(b"s" * 16, 4), "uid": b"u" * 32}
 
 
-def rows_of(*batches: Sequence[Event], token: Event | None = None, **more: Any) -> Read:
+def rows_of(*batches: Sequence[Event], end_token: Event | None = None, **more: Any) -> Read:
     """The rows that are received of these batches."""
     last = batches[-1][-1]
     scripted = [(batch, batch[-1]["_id"]) for batch in batches]
-    scripted[-1] = (scripted[-1][0], token or last["_id"])
+    scripted[-1] = (scripted[-1][0], end_token or last["_id"])
     time = last["clusterTime"]
     events = [event for batch in batches for event in batch if "splitEvent" not in event]
     of_that_time = sum(event.get("clusterTime") == time for event in events)

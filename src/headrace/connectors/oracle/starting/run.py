@@ -38,7 +38,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         return self.capture.key_rendering
 
     @property
-    def as_released(self) -> bool:
+    def is_debezium_compatible(self) -> bool:
         """Whether to do as Debezium 3.6 does, where headrace's own behaviour differs
         (headrace.compatibility)."""
         return self.config.headrace_compatibility != "none"
@@ -80,7 +80,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
             mined,
             delivered,
             described,
-            as_released=self.as_released,
+            is_debezium_compatible=self.is_debezium_compatible,
         )
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:

@@ -71,7 +71,7 @@ class ReaderOptions:
     row_options: int
     border_topic: str
     container: str | None
-    as_released: bool = False
+    is_debezium_compatible: bool = False
     reads_comments: bool = True
     removed_logs: set[str] = field(default_factory=set)
     row_limit: RowLimit | None = None
@@ -105,7 +105,9 @@ class RedoReader(SegmentReader):
         self._remined: Remined | None = None
         self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(config, start, as_released=options.as_released)
+        self._holder = RedoHolder(
+            config, start, is_debezium_compatible=options.is_debezium_compatible
+        )
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
         self._parts, self._order = StatementParts(), RowOrder()

@@ -55,13 +55,13 @@ class RedoHolder:
     DriverError and HeadraceError."""
 
     def __init__(
-        self, config: OracleConfig, start: OraclePosition, *, as_released: bool = False
+        self, config: OracleConfig, start: OraclePosition, *, is_debezium_compatible: bool = False
     ) -> None:
-        """`as_released`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured like those of
-        others, and statements that change tables show the database's local time."""
-        self._start, self._as_released = start, as_released
+        """`is_debezium_compatible`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured
+        like those of others, and statements that change tables show the database's local time."""
+        self._start, self._is_debezium_compatible = start, is_debezium_compatible
         included, excluded = config.user_lists
-        if not as_released:
+        if not is_debezium_compatible:
             excluded += SYSTEM_USERS
         self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
         self._clients = Names(
@@ -265,7 +265,7 @@ class RedoHolder:
                 self._truncate(row, schema, name)
         elif at.scn < self.begins_again_below:
             return
-        elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
+        elif not (is_unheard := user.upper() in self._unheard) or not self._is_debezium_compatible:
             # The columns of rows also follow a statement that makes no record.
             self._record_commits(row, np.ones(1, bool))
             reported = replace(self._statement(row, statement), is_reported=not is_unheard)
@@ -274,7 +274,7 @@ class RedoHolder:
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
         """Return the statement of a row, the only one of its batch."""
         us = self._us(row)
-        if text is not None and self._as_released:
+        if text is not None and self._is_debezium_compatible:
             assert self._words is not None
             us += self._words.offset_us
         rs_id, user = (

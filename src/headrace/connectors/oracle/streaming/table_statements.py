@@ -83,11 +83,11 @@ class TableStatement:
         members["scn"] = str(mined)
         return members
 
-    def cells(self, *, as_released: bool) -> list[str | None]:
-        """Return the cells of STATEMENT_CELLS. `as_released`: id, user and commit are those of the
-        transaction that was delivered last, as Debezium 3.6 shows them."""
+    def cells(self, *, is_debezium_compatible: bool) -> list[str | None]:
+        """Return the cells of STATEMENT_CELLS. `is_debezium_compatible`: id, user and commit are
+        those of the transaction that was delivered last, as Debezium 3.6 shows them."""
         shown: DeliveredTransaction | None = self.last
-        if not as_released:
+        if not is_debezium_compatible:
             shown = DeliveredTransaction(self.at.xid, user=self.user)
         xid = commit = user = None
         if shown is not None:

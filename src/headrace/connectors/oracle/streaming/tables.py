@@ -61,13 +61,13 @@ class RecordedTables:
         delivered: int,
         described: Collection[Path] | None = None,
         *,
-        as_released: bool = False,
+        is_debezium_compatible: bool = False,
     ) -> None:
         """`described` are the tables that this process recorded when it started from the beginning;
-        None: another process may have recorded tables. `as_released`: see TableStatement.cells.
-        Raises HeadraceError."""
+        None: another process may have recorded tables. `is_debezium_compatible`: see
+        TableStatement.cells. Raises HeadraceError."""
         self._history, self._database = history, database
-        self._delivered, self._as_released = delivered, as_released
+        self._delivered, self._is_debezium_compatible = delivered, is_debezium_compatible
         newest = history.newest_position()
         self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
         # A snapshot describes tables when it is delivered, and redo before it may be mined.
@@ -151,7 +151,9 @@ class RecordedTables:
             schema=schema,
             ddl=statement.statement,
         )
-        return schema_change_image(record, statement.cells(as_released=self._as_released))
+        return schema_change_image(
+            record, statement.cells(is_debezium_compatible=self._is_debezium_compatible)
+        )
 
     def _again(self, identity: TableId, at: At) -> None:
         """Set the table to its record as of this place."""

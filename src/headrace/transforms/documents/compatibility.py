@@ -74,7 +74,7 @@ def _signed_seconds(timestamp: bytes) -> int:
     return int.from_bytes(timestamp[4:], "little", signed=True) * 1000
 
 
-RELEASED_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
+COMPATIBLE_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
 """SCALARS with timestamps that become negative after 2038."""
 
 
