@@ -45,4 +45,4 @@ class RedoRunner:
         finally:
             server.close()
         words = (line.split() for line in output.splitlines())
-        return {one[0]: int(one[1]) / int(one[2]) * 1e9 for one in words if one[0] in STEPS}
+        return {word[0]: int(word[1]) / int(word[2]) * 1e9 for word in words if word[0] in STEPS}

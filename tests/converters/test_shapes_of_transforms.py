@@ -200,14 +200,14 @@ def test_headers_of_every_record_are_rendered_with_it() -> None:
         memory.row(new=raw, counterpart=raw, operation=ord("u"), flags=flags,
                    part=(0, 2, 0)[number])  # fmt: skip
     here = Cell(OPTIONAL, Image.NEW, 0, Encoding.STRING, 0, bytes.decode)
-    there = Cell(OPTIONAL, Image.COUNTERPART, 0, Encoding.PYTHON, 0, reversed_text)
+    counterpart = Cell(OPTIONAL, Image.COUNTERPART, 0, Encoding.PYTHON, 0, reversed_text)
     headers = (
         Header("constant", Constant(OPTIONAL, "c")),
         Header("null", Constant(OPTIONAL, None)),
         Header("cell", here),
         Header("made", column(identity)),
-        Header("created", there, On.CREATE),
-        Header("deleted", there, On.DELETE),
+        Header("created", counterpart, On.CREATE),
+        Header("deleted", counterpart, On.DELETE),
     )
     shape = Shape("t", None, here, headers)
     (records,) = group_by_shape(memory.table(), {0: shape})

@@ -170,7 +170,7 @@ class PrefaceSlice:
         facts = list(dict.fromkeys(record.facts for record in self.records))
         rows["relation"] = [facts.index(record.facts) for record in self.records]
         image = self.place.image_memory()
-        shapes = {number: shape_of(one, self.settings) for number, one in enumerate(facts)}
+        shapes = {number: shape_of(fact, self.settings) for number, fact in enumerate(facts)}
         table = RowTable(rows, place.entry(image), (block.images, image))
         yield group_by_shape(table, shapes)
 

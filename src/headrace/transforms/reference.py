@@ -165,7 +165,7 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
     the records that Kafka's Filter drops."""
     name = short_name(java_class)
     is_predicate = java_class in dict(predicates())
-    own = "predicates.p." if is_predicate else "transforms.t."
+    prefix = "predicates.p." if is_predicate else "transforms.t."
     chain = {"transforms": "t"}
     if is_predicate:
         chain |= {
@@ -173,8 +173,8 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
             "transforms.t.predicate": "p",
             "predicates": "p",
         }
-    options = {f"{own}{option}": text for option, text in example.options.items()}
-    return {**chain, f"{own}type": name, **options}
+    options = {f"{prefix}{option}": text for option, text in example.options.items()}
+    return {**chain, f"{prefix}type": name, **options}
 
 
 def transformed(example: Example, java_class: str) -> dict[str, Any] | None:

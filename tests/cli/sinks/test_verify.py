@@ -55,9 +55,9 @@ def test_rows_that_differ_are_printed_repaired_and_equal_afterwards(
         a.lose(7, "it's")
         a.change(8, "it's", name="other")
         b.change(9, id=1000)
-        found = verify(run, "--repair")
-        assert found.returncode == 1, found.stderr
-        lines = found.stdout.splitlines()
+        verified = verify(run, "--repair")
+        assert verified.returncode == 1, verified.stderr
+        lines = verified.stdout.splitlines()
         line = r"public\.{}: 500 rows in \d+ chunks, 2 differ, confirmed at [0-9A-F]+/[0-9A-F]+"
         assert re.fullmatch(line.format("a"), lines[0])
         assert sorted(lines[1:3]) == [
@@ -66,8 +66,8 @@ def test_rows_that_differ_are_printed_repaired_and_equal_afterwards(
             "name: 'name 8' in the source, 'other' in the replica",
         ]
         assert re.fullmatch(line.format("b"), lines[3])
-        assert "the rows that differ of public.a are copied again" in found.stderr
-        assert "all rows of public.b are copied again" in found.stderr
+        assert "the rows that differ of public.a are copied again" in verified.stderr
+        assert "all rows of public.b are copied again" in verified.stderr
         run.await_(lambda: not run.difference("a") and not run.difference("b"), "not repaired")
         run.await_(lambda: not run.requests(), "b is not copied again")
         again = verify(run, "--json")
@@ -131,7 +131,7 @@ def test_what_has_no_replicas_is_refused_before_spark_starts(
 def test_wrong_numbers_and_expressions_are_wrong_usage(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as found:
+    with pytest.raises(SystemExit) as caught:
         main(["verify", "FILE", *words])
-    assert found.value.code == 2
+    assert caught.value.code == 2
     assert words[0] in capsys.readouterr().err

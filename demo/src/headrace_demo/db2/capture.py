@@ -144,8 +144,10 @@ class CaptureProgram:
         """Captures the columns that both a table and its change table have now, as the program does
         when it reads its registrations again."""
         name = change_table or f"CDC_{schema}_{table}"
-        there = {column for column, _ in self._columns(self.changes, name)}
-        columns = tuple(one for one in self._captured(schema, table) if one in there)
+        present = {column for column, _ in self._columns(self.changes, name)}
+        columns = tuple(
+            captured for captured in self._captured(schema, table) if captured in present
+        )
         with self._session() as execute:
             _drop_triggers(execute, name)
             source = quoted(schema, table)
@@ -381,8 +383,8 @@ class CaptureProgram:
 
 def _drop_triggers(execute: Execute, change_table: str) -> None:
     """Drops the triggers that fill a change table."""
-    there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
-    for name in sorted(there.intersection(tables.triggers(change_table))):
+    triggers = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
+    for name in sorted(triggers.intersection(tables.triggers(change_table))):
         execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
 
 

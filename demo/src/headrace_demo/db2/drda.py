@@ -141,8 +141,8 @@ class Requests:
         if part.code != _STATEMENT:
             return _parameters(part)
         text = part.value
-        for own, other in _ONLY_DB2.items():
-            text = text.replace(own, other.ljust(len(own)))
+        for of_db2, other in _ONLY_DB2.items():
+            text = text.replace(of_db2, other.ljust(len(of_db2)))
         if _DISTANCE in text:
             number = _duration(self._distance()).rjust(len(_DISTANCE))
             text = text.replace(_DISTANCE, number.encode())

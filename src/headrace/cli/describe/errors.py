@@ -155,8 +155,8 @@ def codes() -> frozenset[str]:
 def reported_forms() -> tuple[Reported, ...]:
     """Return every error and finding of the sources."""
     return tuple(
-        replace(one, message=unmarked(one.message), remedy=unmarked(one.remedy))
-        for one in with_marks()
+        replace(reported, message=unmarked(reported.message), remedy=unmarked(reported.remedy))
+        for reported in with_marks()
     )
 
 
@@ -219,7 +219,11 @@ def _dotted(path: Path) -> str:
 def _constants(tree: ast.Module) -> Mapping[str, str]:
     """Return the texts and whole numbers that a module and its classes define as constants."""
     bodies = [("", tree.body)]
-    bodies += [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+    bodies += [
+        (f"{statement.name}.", statement.body)
+        for statement in tree.body
+        if isinstance(statement, ast.ClassDef)
+    ]
     return {
         owner + name: str(value.value)
         for owner, body in bodies
@@ -234,10 +238,10 @@ def _known(
     """Return the constants that a module defines or imports."""
     imported = {
         (each.asname or each.name) + name.removeprefix(each.name): text
-        for one in ast.walk(tree)
-        if isinstance(one, ast.ImportFrom) and one.module and one.module in constants
-        for each in one.names
-        for name, text in constants[one.module].items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module in constants
+        for each in node.names
+        for name, text in constants[node.module].items()
         if name.partition(".")[0] == each.name
     }
     return {**imported, **constants[module]}
@@ -259,7 +263,9 @@ class _Module:
         self._purposes = purposes
         self._calls = list(_calls(tree))
         self._returned = {
-            function.name: [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+            function.name: [
+                node.value for node in ast.walk(function) if isinstance(node, ast.Return)
+            ]
             for function in ast.walk(tree)
             if isinstance(function, ast.FunctionDef)
             and isinstance(function.returns, ast.Name)
@@ -354,7 +360,9 @@ class _Module:
             case ast.IfExp(body=body, orelse=orelse):
                 # An optional text is left out; a value is used if it has a name.
                 texts = [
-                    self._text(one, named, depth) for one in (body, orelse) if not _is_none(one)
+                    self._text(expression, named, depth)
+                    for expression in (body, orelse)
+                    if not _is_none(expression)
                 ]
                 return texts[0] if all(texts) else next(filter(is_word, texts), "")
             case ast.BoolOp(values=[first, *_]):
@@ -378,8 +386,13 @@ class _Module:
             ):
                 return text
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if depth < 4:
-                returned = (self._text(one, {}, depth + 1) for one in self._returned.get(name, ()))
-                text = next((one for one in returned if _says_something(one)), "")
+                returned = (
+                    self._text(expression, {}, depth + 1)
+                    for expression in self._returned.get(name, ())
+                )
+                text = next(
+                    (expression for expression in returned if _says_something(expression)), ""
+                )
                 return text or marked(word_of(tree))
         return marked(word_of(tree))
 
@@ -388,7 +401,7 @@ class _Module:
     ) -> str:
         """Return two texts one after the other. A sum of numbers, or of placeholders, is
         represented by its first operand."""
-        text, more = (self._text(one, named, depth) for one in (left, right))
+        text, more = (self._text(operand, named, depth) for operand in (left, right))
         if text.startswith(BEGIN) and (more.startswith(BEGIN) or more.isdecimal()):
             return more if unmarked(text) == "PREFIX" else text
         return text + more
@@ -419,7 +432,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
             function = node
         if isinstance(node, ast.Call) and _name_of(node.func) in _FORMS:
             inner = () if function is None else ast.walk(function)
-            yield node, [one for one in inner if isinstance(one, ast.stmt)]
+            yield node, [child for child in inner if isinstance(child, ast.stmt)]
         waiting += [(child, function) for child in ast.iter_child_nodes(node)][::-1]
 
 

@@ -95,8 +95,8 @@ class RdsToken(Token):
     def made(self) -> tuple[str, float]:
         """See Token."""
         session = _imported("boto3", AWS, "aws").session.Session()
-        found = _REGION.search(self.host)
-        region = self.region or (found[1] if found else session.region_name)
+        match = _REGION.search(self.host)
+        region = self.region or (match[1] if match else session.region_name)
         if not region:
             raise HeadraceError(
                 "config.credentials_provider",

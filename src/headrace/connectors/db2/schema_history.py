@@ -121,12 +121,12 @@ def table_of(described: HistoryTable) -> Table:
     schema, name = described.id[-2:]
     columns = tuple(
         Column(
-            one.name,
-            Db2Type.of(one.type_name, one.length, one.scale),
-            not one.optional,
-            _IDENTITY if one.auto_incremented else one.default,
+            column.name,
+            Db2Type.of(column.type_name, column.length, column.scale),
+            not column.optional,
+            _IDENTITY if column.auto_incremented else column.default,
         )
-        for one in described.columns
+        for column in described.columns
     )
     return Table(schema, name, columns, described.key)
 

@@ -212,7 +212,7 @@ class _HostAnswer(NamedTuple):
 
 def _explained(answers: Sequence[_HostAnswer], config: MongoConfig, doing: str) -> HeadraceError:
     """The error if no host can be used; a member of the right replica set has the best reason."""
-    best = next((one for one in answers if one.answer.retriable), answers[0])
+    best = next((answer for answer in answers if answer.answer.retriable), answers[0])
     return answered(best.answer, config, best.text, doing)
 
 
@@ -224,7 +224,7 @@ def _ask_hosts(config: MongoConfig) -> list[_HostAnswer]:
         return []
     with ThreadPoolExecutor(len(string.hosts)) as threads:
         answers = threads.map(lambda host: _ask(host, config), string.hosts)
-        return [one for one in answers if one is not None]
+        return [answer for answer in answers if answer is not None]
 
 
 def _ask(host: str, config: MongoConfig) -> _HostAnswer | None:

@@ -56,7 +56,7 @@ def history_place(position: Mapping[str, Any]) -> int | None:
     scn, xid, commits = (position.get(name) for name in ("scn", "txId", "commit_scn"))
     try:
         if isinstance(commits, str):
-            last = max(thread_commits(commits)[0], key=lambda one: one.scn, default=None)
+            last = max(thread_commits(commits)[0], key=lambda commit: commit.scn, default=None)
             if last is not None:
                 return place_of(last.scn, max(last.xids, default=0))
         at = parse_scn(scn) if isinstance(scn, str) else None

@@ -93,10 +93,10 @@ def _expanded(replacement: str, groups: Sequence[str], indexes: Mapping[str, int
     """Expand a replacement text of Java's Matcher: `$1`, `${name}`, and a backslash before a
     literal."""
 
-    def one(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return found[1]
-        return groups[indexes[found[3]] if found[2] is None else int(found[2])]
+    def one(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[1]
+        return groups[indexes[match[3]] if match[2] is None else int(match[2])]
 
     return _REFERENCE.sub(one, replacement)
 

@@ -144,7 +144,7 @@ class DriverSnapshots(
             records = history.records_at(self._history_position(position))
         finally:
             history.close()
-        return [one for one in records if one.at_ms == records[-1].at_ms]
+        return [record for record in records if record.at_ms == records[-1].at_ms]
 
     def _records(self, position: P) -> list[HistoryRecord]:
         at_ms = time.time_ns() // 1_000_000
@@ -198,7 +198,7 @@ class DriverSnapshots(
             return fetched(self._cursor(statement))
 
     def _keys(self, statement: str, key: Sequence[Column]) -> list[KeyBound]:
-        return [tuple(map(str, one)) for one in self._key_texts(self._ask(statement), key)]
+        return [tuple(map(str, bound)) for bound in self._key_texts(self._ask(statement), key)]
 
     def _estimate(self, leaf: Leaf) -> int:
         """The catalog already counts tables without statistics."""

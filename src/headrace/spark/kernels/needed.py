@@ -200,13 +200,15 @@ def kernels_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
                 f"Name some of {', '.join(known)}.",
             )
     chosen: list[ConnectorDefinition] = [connectors[name] for name in names if name in connectors]
-    own = [definition.kernels for definition in chosen or filter(has_driver, definitions())]
+    of_connectors = [
+        definition.kernels for definition in chosen or filter(has_driver, definitions())
+    ]
     if not any(name in converters for name in names):
-        return merged((SHARED, *own, *of_sinks.values()))
+        return merged((SHARED, *of_connectors, *of_sinks.values()))
     modules = [*_OF_EVERY_QUERY]
     for name in names:
         modules += converters.get(name, ())
-    return merged((shared(modules), *own, *(of_sinks.get(name, {}) for name in names)))
+    return merged((shared(modules), *of_connectors, *(of_sinks.get(name, {}) for name in names)))
 
 
 def listed(kernels: Kernels) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,10 @@ class ReportFile:
     def write(self, report: Report) -> None:
         """Replace the former report, if something has changed or it is due."""
         members = report.to_json()
-        now, said = self._clock(), {name: one for name, one in members.items() if name != "time"}
+        now, said = (
+            self._clock(),
+            {name: member for name, member in members.items() if name != "time"},
+        )
         if said == self._written and now - self._at < _AGAIN_S:
             return
         self._written, self._at = said, now

@@ -62,7 +62,9 @@ def newest_on_server(
     situations: list[Mapping[str, Any]] = [json.loads(row[0]) for row in rows]
     server = next(_servers(progress or {}), None)
     if server is not None:
-        situations = [one for one in situations if one["source"]["server"] == server]
+        situations = [
+            situation for situation in situations if situation["source"]["server"] == server
+        ]
     elif len(situations) > 1:
         return None
     return situations[0] if situations else None

@@ -243,10 +243,10 @@ def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
 def situation_name(query: StreamingQuery) -> str | None:
     """Return the name for `read_situation`; None for a query without a headrace source, and if the
     JVM cannot be reached. It stays the same for the query's life."""
-    found = _options_and_jvm(query)
-    if found is None:
+    source = _options_and_jvm(query)
+    if source is None:
         return None
-    options, jvm = found
+    options, jvm = source
     return _name(jvm, parse_options(of_connector(options)))
 
 
@@ -255,7 +255,7 @@ def read_situation(name: str) -> Mapping[str, Any] | None:
     the first."""
     paths = live_files(name, _KIND)
     try:
-        path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
+        path = max(paths, key=lambda status_file: status_file.stat().st_mtime, default=None)
         written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
     except (OSError, ValueError):
         return None  # it ends, or changes, at this moment

@@ -139,14 +139,14 @@ class _Choice:
 
     def of(self, image: str) -> frozenset[str] | None:
         """Return the names that apply to an image; None if it is not converted."""
-        own = {
+        of_image = {
             name.removeprefix(f"{image}.") for name in self.names if name.startswith(f"{image}.")
         }
         if image == "source":
-            return frozenset(own) or None
+            return frozenset(of_image) or None
         others = ("source.", "before.", "after.")
         plain = {name for name in self.names if not name.startswith(others)}
-        return frozenset(own | plain)
+        return frozenset(of_image | plain)
 
     def has(self, name: str, names: frozenset[str]) -> bool:
         """Whether a field of an image to which these names apply is converted."""

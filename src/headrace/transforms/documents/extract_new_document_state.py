@@ -348,9 +348,9 @@ class ExtractNewDocumentState:
         headers = self._headers.of_event(shape, envelope.struct)
         if not self._form.is_debezium_compatible:
             return headers
-        own = len(shape.headers)
-        added = (replace(each, node=without_value(each.node)) for each in headers[own:])
-        return (*headers[:own], *added)
+        header_count = len(shape.headers)
+        added = (replace(each, node=without_value(each.node)) for each in headers[header_count:])
+        return (*headers[:header_count], *added)
 
     def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
         """Reject whole structs that are not null, as Debezium 3.6 does."""

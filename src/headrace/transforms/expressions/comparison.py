@@ -263,11 +263,11 @@ def is_beyond_basic(texts: pa.Array) -> bool:
 def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
     """Return where things are equal."""
     equal = no(left.count)
-    for mask, one in left.things:
+    for mask, thing in left.things:
         for other_mask, other in right.things:
             where = mask & other_mask
             if where.any():
-                equal |= where & _same(records, one, other)
+                equal |= where & _same(records, thing, other)
     return equal
 
 

@@ -238,11 +238,11 @@ class Evaluation:
         elif operator == "-" and self._rules is Rules.GROOVY:
             made = self._without(left, right)
             done = done | ~made.null
-        for kind, one in self._numbers(left):
+        for kind, operand in self._numbers(left):
             for other_kind, other in self._numbers(right):
-                where = valid(one) & valid(other) & ~done
+                where = valid(operand) & valid(other) & ~done
                 if operator != "||" and kind in NUMERIC and other_kind in NUMERIC and where.any():
-                    result = _number(operator, (kind, one), (other_kind, other), self._rules)
+                    result = _number(operator, (kind, operand), (other_kind, other), self._rules)
                     made = chosen(where, result, made)
                     done = done | where
         if self._rules is Rules.SQL:

@@ -186,8 +186,8 @@ class _Reading:
                     Literal(None, None) if not node.expressions else self.tree(node.expressions[-1])
                 )
                 for each in reversed([node.this, *node.expressions[:-1]]):
-                    one = self.tree(each)
-                    made = Conditional(IsNull(one), made, one)
+                    operand = self.tree(each)
+                    made = Conditional(IsNull(operand), made, operand)
                 return made
             case exp.Concat():
                 first, *others = map(self.tree, node.expressions)

@@ -16,7 +16,7 @@ from headrace.connect.rows import NULL
 from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.position import MongoPosition, at_token
 from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
 from headrace.connectors.mongodb.streaming.replies import Reply, read_reply
@@ -129,7 +129,7 @@ def read(
 ) -> Read:
     """Receives a stream until a condition holds; `fields` are rules for documents of d.c. Raises
     HeadraceError."""
-    collections = Collections(
+    collections = KnownCollections(
         KeyRendering(EventSettings("p", MongoSource())),
         captures,
         lambda database, name: CollectionFacts(f"p.{database}.{name}", database, name),
@@ -170,7 +170,7 @@ def _translate(error: PyMongoError) -> HeadraceError:
 
 
 def _now(
-    spool: Spool, receiver: Receiver, reader: ChangeStreamReader, collections: Collections
+    spool: Spool, receiver: Receiver, reader: ChangeStreamReader, collections: KnownCollections
 ) -> Read:
     rows, ends = [], []
 
@@ -180,7 +180,7 @@ def _now(
     for piece in spool.pieces:
         transactions = piece.index.transactions_now()
         for row in piece.index.rows_now():
-            mine = transactions[row["transaction"]]
+            transaction = transactions[row["transaction"]]
             operation = int(row["operation"])
             rows.append(
                 Row(
@@ -192,10 +192,10 @@ def _now(
                     image(int(row["old"])),
                     image(int(row["new"])),
                     image(int(row["extra"])),
-                    image(int(mine["image"])),
-                    None if mine["xid"] == NULL else int(mine["xid"]),
-                    None if mine["last_commit"] == NULL else int(mine["last_commit"]),
-                    int(mine["commit_ms"]),
+                    image(int(transaction["image"])),
+                    None if transaction["xid"] == NULL else int(transaction["xid"]),
+                    None if transaction["last_commit"] == NULL else int(transaction["last_commit"]),
+                    int(transaction["commit_ms"]),
                     int(row["hash"]),
                 )
             )

@@ -37,7 +37,7 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
     is_restored = drawn.random() < peculiarities.restored
     is_nameless = drawn.random() < peculiarities.nameless
     is_lost = drawn.random() < peculiarities.lost_copies
-    own = Copy(log.archived_name, 1, _AVAILABLE, not log.is_removed)
+    archived_copy = Copy(log.archived_name, 1, _AVAILABLE, not log.is_removed)
     gone = Copy(None, 1, _DELETED, is_there=False)
     if is_nameless:
         yield Copy(None, 1, drawn.choice((_DELETED, _EXPIRED)), is_there=False)
@@ -46,12 +46,15 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
         return
     if is_restored:
         yield gone
-        yield own._replace(name=own.name and own.name.replace("archive", "restored"), destination=0)
+        yield archived_copy._replace(
+            name=archived_copy.name and archived_copy.name.replace("archive", "restored"),
+            destination=0,
+        )
     else:
-        yield own
+        yield archived_copy
     if peculiarities.second_destination == "LOCAL":
         name = log.archived_name.replace("archive", "archive_2")
-        yield Copy(name, 2, _AVAILABLE, not is_lost and own.is_there)
+        yield Copy(name, 2, _AVAILABLE, not is_lost and archived_copy.is_there)
     elif peculiarities.second_destination:
         yield Copy("STANDBY", 2, _AVAILABLE, is_there=False)
 
@@ -118,7 +121,7 @@ def thread(
 ) -> Row:
     """The row of V$THREAD of a current log's thread, with the values of `otherwise` replaced."""
     is_open = log.thread not in state.closed_threads
-    first = next(one for one in state.logs if one.thread == log.thread)
+    first = next(candidate for candidate in state.logs if candidate.thread == log.thread)
     last = state.scn if is_open else log.first
     row = {
         "THREAD#": log.thread,

@@ -54,14 +54,14 @@ class StoredPosition(LostLog[Db2Position]):
             self._check_history(position)
             if config.headrace_change_tables_gap == "fail":
                 captured = [
-                    one
-                    for one in registrations(connection, config)
-                    if capture.takes(source_of(one))
+                    registration
+                    for registration in registrations(connection, config)
+                    if capture.takes(source_of(registration))
                 ]
                 first = position.first_unread
-                own = spans_of(connection, config, captured, first)
+                spans = spans_of(connection, config, captured, first)
                 with closing(self._run.recorded_tables(position)) as recorded:
-                    Beginnings().check(own, first, position.lsn_bytes, recorded.knows)
+                    Beginnings().check(spans, first, position.lsn_bytes, recorded.knows)
 
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.recorded_tables(position)) as recorded:

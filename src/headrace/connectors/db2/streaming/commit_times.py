@@ -43,10 +43,10 @@ class CommitTimes:
         times = np.empty(count, np.int64)
         done = 0
         while done < count:
-            own, asked = _numbers(self._commits, commits.take(slice(done, None)))
-            reach = int(np.searchsorted(asked, own[-1], "right")) if len(own) else 0
+            loaded, asked = _numbers(self._commits, commits.take(slice(done, None)))
+            reach = int(np.searchsorted(asked, loaded[-1], "right")) if len(loaded) else 0
             if reach:
-                places = np.searchsorted(own, asked[:reach])
+                places = np.searchsorted(loaded, asked[:reach])
                 times[done : done + reach] = self._times[places]
                 done += reach
                 self._forget_before(int(places[-1]))

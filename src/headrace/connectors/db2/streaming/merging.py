@@ -106,8 +106,8 @@ def _merge(
     words = np.concatenate(
         [
             *(
-                _schema_change_words(*one, text)
-                for one, text in zip(schema_changes, texts, strict=True)
+                _schema_change_words(*change, text)
+                for change, text in zip(schema_changes, texts, strict=True)
             ),
             *(_words(table, block, count) for table, block, count in parts),
         ]
@@ -143,10 +143,10 @@ def _words(table: ChangeTable, block: ChangeBlock, count: int) -> np.ndarray:
         (block.changes.old[:count], frames.OLD, frames.OLD_SIZE),
         (block.changes.new[:count], frames.NEW, frames.NEW_SIZE),
     ):
-        there = rows != NO_ROW
-        place = rows[there]
-        words[there, address] = base + offsets[place]
-        words[there, size] = offsets[place + 1] - offsets[place]
+        has_row = rows != NO_ROW
+        place = rows[has_row]
+        words[has_row, address] = base + offsets[place]
+        words[has_row, size] = offsets[place + 1] - offsets[place]
     has_old, has_new = words[:, frames.OLD] != 0, words[:, frames.NEW] != 0
     words[:, frames.KIND] = np.where(has_old, np.where(has_new, UPDATE, DELETE), CREATE)
     words[block.operations[:count] == UPDATED, frames.KIND] = frames.WITHOUT_OLD

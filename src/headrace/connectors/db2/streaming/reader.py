@@ -222,14 +222,14 @@ class ChangeTablesReader(SegmentReader):
         gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans_of(connection, config, captured, window.first)
+        spans = spans_of(connection, config, captured, window.first)
         if self._beginnings is not None:
             first = max(window.first, self._first_unread)
-            self._beginnings.check(own, first, window.lsn_bytes, self._recorded.knows)
+            self._beginnings.check(spans, first, window.lsn_bytes, self._recorded.knows)
         return in_order(
             [
                 span
-                for span in own
+                for span in spans
                 if span.start <= window.last and stops_before(span, window.last) >= window.first
             ]
         )

@@ -80,13 +80,16 @@ def spans(
     `columns` returns their number in that case."""
 
     def of_table(group: list[Registration]) -> list[Span]:
-        starts = [start_of(one) for one in group]
+        starts = [start_of(registration) for registration in group]
         if len(group) > 1:
-            starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
-        own = list(map(Span, group, starts))
-        begun = [span for span in own if _is_active(span) and span.start < first]
+            starts = [
+                start or _first(registration)
+                for start, registration in zip(starts, group, strict=True)
+            ]
+        unordered = list(map(Span, group, starts))
+        begun = [span for span in unordered if _is_active(span) and span.start < first]
         counts = {_path(span): columns(span.registration) for span in begun if len(begun) > 1}
-        own.sort(
+        unordered.sort(
             key=lambda span: (
                 _is_active(span),
                 max(span.start, first - 1),
@@ -97,8 +100,8 @@ def spans(
         )
         return [
             replace(span, stop=following.start if with_stops else None)
-            for span, following in pairwise(own)
-        ] + own[-1:]
+            for span, following in pairwise(unordered)
+        ] + unordered[-1:]
 
     def _first(registration: Registration) -> int:
         oldest = oldest_change(registration)
@@ -316,12 +319,12 @@ def has_taken_over(gone: Iterable[Span], registered: Iterable[Registration]) -> 
     """Whether one of these spans, whose change tables are gone, is no longer registered, and its
     table has another registration."""
     paths: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for one in registered:
-        paths.setdefault(source_path(one), set()).add(change_path(one))
+    for registration in registered:
+        paths.setdefault(source_path(registration), set()).add(change_path(registration))
     left = (
         (change_path(span.registration), paths.get(source_path(span.registration))) for span in gone
     )
-    return any(own and path not in own for path, own in left)
+    return any(change_paths and path not in change_paths for path, change_paths in left)
 
 
 def stops_before(span: Span, last: int) -> int:

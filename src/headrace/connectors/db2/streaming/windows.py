@@ -68,9 +68,14 @@ def oldest_change(connection: Connection, registration: Registration) -> int | N
 def captured_columns(connection: Connection, registration: Registration) -> int:
     """Return how many of its table's columns a change table has; if the table is gone, the number
     of all columns that it has."""
-    catalog, one = Catalog(connection), registration
-    changed = {column.name for column in catalog.columns(one.change_schema, one.change_table)}
-    present = {column.name for column in catalog.columns(one.source_schema, one.source_table)}
+    catalog = Catalog(connection)
+    changed, present = (
+        {column.name for column in catalog.columns(schema, table)}
+        for schema, table in (
+            (registration.change_schema, registration.change_table),
+            (registration.source_schema, registration.source_table),
+        )
+    )
     return len(changed & present or changed)
 
 

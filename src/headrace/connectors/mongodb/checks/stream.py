@@ -16,7 +16,7 @@ def check_stream(checked: Checked) -> None:
     what = "The change stream of the deployment"
     if database is not None:
         what = f"The change stream of {database}"
-        if database not in {one.database for one in checked.collections}:
+        if database not in {captured.database for captured in checked.collections}:
             checked.warn(
                 "no_target",
                 f"capture.target: the database {database} does not exist, or has no captured "

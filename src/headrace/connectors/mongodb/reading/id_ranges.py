@@ -201,8 +201,8 @@ def is_filled(
     cannot be read."""
     condition = None if documents.condition is None else RawBSONDocument(documents.condition)
     projection = {"_id": 1} if ids_only else None
-    found = _find(client, session, documents, filter=condition, projection=projection, limit=1)
-    return len(document_images(b"".join(found), documents.name).offsets) > 1
+    batches = _find(client, session, documents, filter=condition, projection=projection, limit=1)
+    return len(document_images(b"".join(batches), documents.name).offsets) > 1
 
 
 def _first_id(

@@ -20,7 +20,7 @@ from headrace.connectors.mongodb.position import MongoPosition, token_time
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
 from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, after_token
 from headrace.connectors.mongodb.streaming.fragments import Fragments
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.replies import Reply, members
 from headrace.documents.bson import FAULTS
@@ -93,7 +93,7 @@ class ChangeStreamReader(SegmentReader):
     def __init__(
         self,
         cursor: ChangeStreamCursor,
-        collections: Collections,
+        collections: KnownCollections,
         start: MongoPosition,
         options: ReaderOptions,
         translate: Callable[[PyMongoError], HeadraceError],
@@ -214,7 +214,7 @@ class ChangeStreamReader(SegmentReader):
                 last,
                 target,
                 room,
-                address_of(self._collections.memory),
+                address_of(self._collections.namespaces),
                 self._collections.mask,
                 address_of(self._collections.table),
                 address_of(self._collections.fields),

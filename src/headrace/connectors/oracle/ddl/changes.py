@@ -108,9 +108,11 @@ class DropColumns:
     names: tuple[str, ...]
 
     def __call__(self, table: Table) -> Table:
-        columns = tuple(one for one in table.columns if one.name not in self.names)
+        columns = tuple(column for column in table.columns if column.name not in self.names)
         return replace(
-            table, columns=columns, key=tuple(one for one in table.key if one not in self.names)
+            table,
+            columns=columns,
+            key=tuple(column for column in table.key if column not in self.names),
         )
 
 
@@ -124,7 +126,9 @@ class RenameColumn:
     def __call__(self, table: Table) -> Table:
         renamed = replace(_column(table, self.old), name=self.new)
         table = _with_column(table, self.old, renamed)
-        return replace(table, key=tuple(self.new if one == self.old else one for one in table.key))
+        return replace(
+            table, key=tuple(self.new if column == self.old else column for column in table.key)
+        )
 
 
 @dataclass(frozen=True)
@@ -179,5 +183,7 @@ def _column(table: Table, name: str) -> Column:
 
 
 def _with_column(table: Table, name: str, column: Column) -> Table:
-    columns: Sequence[Column] = [column if one.name == name else one for one in table.columns]
+    columns: Sequence[Column] = [
+        column if former.name == name else former for former in table.columns
+    ]
     return replace(table, columns=tuple(columns))

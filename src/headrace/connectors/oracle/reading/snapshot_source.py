@@ -292,8 +292,10 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         }
         for table in tables:
             known = of_schemas.get(table.schema)
-            found = catalog.object_ids(*table.path) if known is None else known.get(table.table)
-            ids = map(str, found or (0, 0))
+            object_ids = (
+                catalog.object_ids(*table.path) if known is None else known.get(table.table)
+            )
+            ids = map(str, object_ids or (0, 0))
             attributes = tuple(zip(("OBJECT_ID", "DATA_OBJECT_ID"), ids, strict=True))
             self._ddl[table.path] = catalog.ddl(*table.path), attributes
 
@@ -406,7 +408,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             self._present().scn,
             condition,
             override,
-            later=self._streams and bool(key) and {one.name for one in key} <= set(names),
+            later=self._streams and bool(key) and {column.name for column in key} <= set(names),
         )
 
 

@@ -250,11 +250,11 @@ class RedoReader(SegmentReader):
         assert tables is not None
         if scn <= self._reached:
             return
-        changes = [one for one in tables.changes if scn_of(one[0].place) < scn]
-        tables.changes = [one for one in tables.changes if scn_of(one[0].place) >= scn]
+        changes = [change for change in tables.changes if scn_of(change[0].place) < scn]
+        tables.changes = [change for change in tables.changes if scn_of(change[0].place) >= scn]
         mined = self._mined
         if not self._config.is_unbuffered:
-            mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
+            mined = self._oldest_mined(min([scn, *(scn_of(change.place) for change, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
             self._late = LateCommit(int(commits.xids[0]), int(commits.scns[0]))

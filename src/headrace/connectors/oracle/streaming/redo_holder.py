@@ -82,8 +82,8 @@ class RedoHolder:
         self.begins_again_below = 0
         """The SCN below which commits, and statements that changed tables, were read before."""
         self._last_statement: At | None = None
-        self._threads = {one.thread: one for one in start.threads}
-        newest = max(start.threads, key=lambda one: one.scn, default=None)
+        self._threads = {commit.thread: commit for commit in start.threads}
+        newest = max(start.threads, key=lambda commit: commit.scn, default=None)
         self.delivered: DeliveredTransaction | None = None
         """The last transaction with changes that was taken from the buffer."""
         if newest is not None and newest.xids:
@@ -169,7 +169,14 @@ class RedoHolder:
             row.column(redo_rows.TABLE_NAME)[0].as_py(),
         )
         tables = self.tables.statements.tables
-        table = next((one for one in reversed(tables) if (one.schema, one.name) == path), None)
+        table = next(
+            (
+                candidate
+                for candidate in reversed(tables)
+                if (candidate.schema, candidate.name) == path
+            ),
+            None,
+        )
         if table is not None:
             statement = row.column(redo_rows.SQL_REDO)[0].as_buffer().to_pybytes()
             columns = columns_with(NONCHARACTER, marked(statement), table)
@@ -215,7 +222,7 @@ class RedoHolder:
         """Return a mask of the commits that were delivered before the stream was opened."""
         start = self._start
         scns = redo_rows.numbers(batch, redo_rows.SCN)
-        last = max([scn_of(start.committed), *(one.scn for one in start.threads)])
+        last = max([scn_of(start.committed), *(commit.scn for commit in start.threads)])
         if len(scns) == 0 or scns[0] > max(last, self.begins_again_below):
             return np.zeros(len(batch), bool)
         commits = redo_rows.numbers(batch, redo_rows.OPERATION_CODE) == redo_rows.COMMIT

@@ -341,18 +341,18 @@ class RowWords:
             actions[unsupported] = hold_kernel.NOTHING
             self._unsupported.add(batch, unsupported)
         for row in lacking[codes[lacking] != redo_rows.UNSUPPORTED]:
-            one = batch.slice(row, 1).to_pylist()[0]
-            statement = one[redo_rows.SQL_REDO] or ""
+            members = batch.slice(row, 1).to_pylist()[0]
+            statement = members[redo_rows.SQL_REDO] or ""
             if self._options.numbers_columns and '"COL ' in statement:
                 actions[row] = hold_kernel.CHANGES
                 continue
             actions[row] = hold_kernel.NOTHING
-            table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
+            table = f"{members[redo_rows.SEG_OWNER]}.{members[redo_rows.TABLE_NAME]}"
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
                     f"LogMiner returns no statement for a change of {table} at SCN "
-                    f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
+                    f"{members[redo_rows.SCN]}: {members[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
                     "mine: set log.mining.strategy=hybrid, or "
                     "event.processing.failure.handling.mode=warn, which leaves out these changes.",

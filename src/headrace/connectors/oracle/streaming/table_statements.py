@@ -70,7 +70,7 @@ class TableStatement:
     def position(self, snapshot_scn: str | None) -> dict[str, Any]:
         """Return the position by the names of Debezium's offsets, in Debezium's order.
         `snapshot_scn` is the SCN of the snapshot before it."""
-        commits = (one._replace(xids=tuple(sorted(one.xids))) for one in self.threads)
+        commits = (commit._replace(xids=tuple(sorted(commit.xids))) for commit in self.threads)
         members: dict[str, Any] = {"commit_scn": ",".join(map(str, commits)) or None}
         if self.last is not None:
             if self.sequence is not None:
@@ -99,7 +99,7 @@ class TableStatement:
 def is_truncation(statement: str, schema: str) -> bool:
     """Whether a statement truncates a table; `schema` is that of names without one."""
     try:
-        return any(one.kind is DdlKind.TRUNCATE for one in parse_ddl(statement, schema))
+        return any(change.kind is DdlKind.TRUNCATE for change in parse_ddl(statement, schema))
     except HeadraceError:
         return False
 

@@ -343,10 +343,10 @@ class StreamTables:
         except HeadraceError as error:
             log.warning("%s: headrace reads the data dictionary instead", error.message)
             changes = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
-        for one in changes:
-            is_silent = one.kind is DdlKind.COMMENT and not self._options.has_comments
-            if one.kind is not DdlKind.TRUNCATE and not is_silent:
-                self._change(one, (schema, name), statement)
+        for change in changes:
+            is_silent = change.kind is DdlKind.COMMENT and not self._options.has_comments
+            if change.kind is not DdlKind.TRUNCATE and not is_silent:
+                self._change(change, (schema, name), statement)
 
     def _change(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
         path, previous = change.path, change.previous
@@ -360,8 +360,8 @@ class StreamTables:
             self._mention(change, named, statement)
             return
         before = self._before(previous or path) if was_captured or previous is None else None
-        for one in filter(None, (path, previous)):
-            self._tables.pop(one, None)
+        for name in filter(None, (path, previous)):
+            self._tables.pop(name, None)
         if previous is not None and not is_captured:
             self._record_change(ChangeType.DROP, Table(*previous), statement, named)
             return

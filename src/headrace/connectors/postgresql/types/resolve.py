@@ -84,7 +84,7 @@ class PostgresType:
 def types_of(facts: RelationFacts) -> list[TypeFacts]:
     """The types of a table's columns."""
     declared = (column.type for column in facts.columns)
-    return [one.facts for one in declared if isinstance(one, PostgresType)]
+    return [declaration.facts for declaration in declared if isinstance(declaration, PostgresType)]
 
 
 def _declaration(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:

@@ -177,12 +177,12 @@ def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]
             continue
         selected = as_struct(lifted)
         assert selected is not None
-        own = fields(inner)
-        if node.schema.name == _GEOMETRY and _has_parts(own):
+        inner_members = fields(inner)
+        if node.schema.name == _GEOMETRY and _has_parts(inner_members):
             wkb, srid = (with_defaults(member(selected, part)) for part in ("wkb", "srid"))
-            column = column_of(own["wkb"].schema)
+            column = column_of(inner_members["wkb"].schema)
             places.append(_Geometry(wkb, srid, column))
-            members[name] = with_fields(inner, {**own, "wkb": column})
+            members[name] = with_fields(inner, {**inner_members, "wkb": column})
         else:
             members[name] = _struct(inner, selected, places)
     return with_fields(struct, members)

@@ -131,9 +131,9 @@ class _Parser:
         return True
 
     def _token(self) -> str:
-        found = re.compile(r"[^\[\]{},\"]*").match(self._text, self._place)
-        assert found is not None
-        token = found[0]
+        match = re.compile(r"[^\[\]{},\"]*").match(self._text, self._place)
+        assert match is not None
+        token = match[0]
         time = re.match(r"\s*[0-9T-]*[0-9]{2}:[0-9]{2}:[0-9.]+Z", token)
         token = time[0] if time else token.partition(":")[0]
         self._place += len(token)

@@ -242,11 +242,11 @@ class Merging:
         while first is not None and self._waiting.get(first.place) is first:
             line.append(first)
             first = first.earlier
-        for one in reversed(line):
-            del self._waiting[one.place]
-            one.finish()
-            self._complete(one)
-            yield one.frame()
+        for held in reversed(line):
+            del self._waiting[held.place]
+            held.finish()
+            self._complete(held)
+            yield held.frame()
 
     def _complete(self, change: Change) -> None:
         """Read large values again that the redo lacks, if the key of their row changes."""
@@ -268,7 +268,7 @@ def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
         return True
     assert update.new is not None
     sets = any(update.new[column] is not ABSENT for column in table.merged)
-    rows = {one.row_id for one in (waiting, update)} - {None}
+    rows = {change.row_id for change in (waiting, update)} - {None}
     return sets and len(rows) < _SEVERAL
 
 

@@ -168,13 +168,13 @@ def _number_of(table, mask, transactions, count, xid):
     if (xid & _UNKNOWN) != _UNKNOWN:
         return np.int64(-1)
     same = np.int64(-1)
-    for one in range(count):
-        transaction = transactions + TRANSACTION_SIZE * one
+    for slot in range(count):
+        transaction = transactions + TRANSACTION_SIZE * slot
         state = load64(transaction + 8 * STATE)
         if state in (OPEN, ABANDONED) and (load64(transaction + 8 * ID) >> 32) == (xid >> 32):
             if same >= 0:
                 return np.int64(-1)
-            same = np.int64(one)
+            same = np.int64(slot)
     return same
 
 

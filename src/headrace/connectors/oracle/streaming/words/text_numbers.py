@@ -30,8 +30,8 @@ class TextNumbers:
         """Add the number of two texts (`second` is empty if there is only one); once for each."""
         if 2 * len(self._texts) >= len(self._entries):
             self._make_room(2 * len(self._entries))
-        one = self._texts[first, second] = (_padded(first), _padded(second), number)
-        self._enter(*one)
+        entry = self._texts[first, second] = (_padded(first), _padded(second), number)
+        self._enter(*entry)
 
     def has(self, first: str, second: str = "") -> bool:
         """Whether two texts have a number."""
@@ -42,8 +42,8 @@ class TextNumbers:
         self.words[row_kernel.MASK] = entries - 1
         self.words[row_kernel.ENTRIES] = address_of(self._entries)
         self.words[row_kernel.LAST] = 0
-        for one in self._texts.values():
-            self._enter(*one)
+        for text in self._texts.values():
+            self._enter(*text)
 
     def _enter(self, first: np.ndarray, second: np.ndarray, number: int) -> None:
         pair = (*_words(first), *_words(second))
