@@ -49,9 +49,7 @@ def table(figures: Figures) -> str:
     if "start" in figures:
         lines += ["", "| launch to first event | seconds | CPU-s |", "|---|--:|--:|"]
     for lane, row in figures.get("start", {}).items():
-        lines.append(
-            f"| {lane} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} |"
-        )
+        lines.append(f"| {lane} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} |")
     if "latency" in figures:
         lines += ["", "| acknowledged to sink | p50 | p95 | p99 |", "|---|--:|--:|--:|"]
     for lane, row in figures.get("latency", {}).items():

@@ -32,7 +32,7 @@ from headrace.connect.records import (
 )
 from headrace.connect.rows import NULL as NO_NUMBER
 from headrace.connect.rows import RowTable
-from headrace.converters.plain.texts import java_text
+from headrace.converters.binary.texts import java_text
 
 NOW = 1_790_000_000_123_456_789
 """Nanoseconds: the processing time of tests that freeze the clock."""

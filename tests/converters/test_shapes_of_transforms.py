@@ -34,10 +34,10 @@ from headrace.connect.rows import Sequences
 from headrace.connect.schema import Field, Schema, Type
 from headrace.connect.trees import as_struct, member
 from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.binary.converters import SimpleConverter, StringConverter
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.replication.pgoutput import cell, image

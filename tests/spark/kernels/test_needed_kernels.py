@@ -96,7 +96,7 @@ def test_a_transform_declares_the_kernels_that_its_module_imports(java_class: st
 def test_a_query_of_postgresql_and_json_needs_no_other_kernels() -> None:
     modules = of_every_query()
     assert not modules & OF_DOCUMENTS
-    assert "headrace.converters.plain.kernels.interpreter" not in modules
+    assert "headrace.converters.binary.kernels.interpreter" not in modules
     assert not any(re.match(r"headrace\.connectors\.(?!postgresql)", name) for name in modules)
 
 
@@ -118,7 +118,7 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
     )
     modules = set(query_kernels(config, find_sink("kafka").kernels)) - of_every_query()
     assert modules == {
-        "headrace.converters.plain.kernels.interpreter",
+        "headrace.converters.binary.kernels.interpreter",
         "headrace.kafka.message_kernel",
         "headrace.transforms.debezium.java_hashes",
     }

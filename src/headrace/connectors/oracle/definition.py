@@ -26,11 +26,11 @@ class OracleDefinition(NamedDefinition):
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
         "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
-        "headrace.connectors.oracle.streaming.words.row_kernel": (
+        "headrace.connectors.oracle.streaming.effects.effect_kernel": (
             "find_tails",
             "move_tails",
             "put_tables",
-            "put_words",
+            "put_effects",
             "slot_of",
         ),
         "headrace.connectors.oracle.streaming.transactions.hold_kernel": (

@@ -272,7 +272,9 @@ def test_partitions_whose_changes_carry_another_name_are_an_error(
     if made:
         database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE p "
                          f"WITH (publish_via_partition_root = {via_root})")  # fmt: skip
-    reported = errors(database, table__include__list=captured, publish__via__partition__root=via_root)
+    reported = errors(
+        database, table__include__list=captured, publish__via__partition__root=via_root
+    )
     assert reported == ({"postgresql.partitions_not_captured"} if lost else set())
 
 

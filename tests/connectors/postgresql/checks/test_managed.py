@@ -225,7 +225,9 @@ def test_a_service_is_known_by_the_name_of_its_host(
     bare: Database, host: str, service: str
 ) -> None:
     address = {"database.hostname": host, "driver.hostaddr": bare.server.host}
-    reported = {finding.code: finding for finding in check(parse_configuration(given(bare) | address))}
+    reported = {
+        finding.code: finding for finding in check(parse_configuration(given(bare) | address))
+    }
     assert reported["postgresql.managed"].message == f"The server is {service}'s (host {host})"
 
 

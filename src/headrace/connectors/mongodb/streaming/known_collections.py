@@ -21,8 +21,8 @@ _FIRST_ENTRIES = 256
 
 class KnownCollections(RelationVersions):
     """The relation versions of a stream. `fields` (int64, FIELD_WORDS per version) holds the field
-    rules of each, `namespaces` (int64, a hash table with open addressing, NAMESPACE_WORDS per entry) the versions of
-    namespaces. Both grow by replacement, as `table` does."""
+    rules of each, `namespaces` (int64, a hash table with open addressing, NAMESPACE_WORDS per
+    entry) the versions of namespaces. Both grow by replacement, as `table` does."""
 
     def __init__(
         self,

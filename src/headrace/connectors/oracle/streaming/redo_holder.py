@@ -29,7 +29,7 @@ from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
 from headrace.connectors.oracle.streaming.odd_redo import OddRedo
 from headrace.connectors.oracle.streaming.remining import Remined
-from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.row_effects import RowEffects, RowOptions
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
     DeliveredTransaction,
@@ -90,14 +90,14 @@ class RedoHolder:
             self.delivered = DeliveredTransaction(newest.xids[-1])
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
-        self._words: RowWords | None = None
+        self._effects: RowEffects | None = None
         self._odd: OddRedo | None = None
         self._reselect: Reselect | None = None
 
     def open(self, tables: StreamTables, reselect: Reselect) -> None:
         """Set the captured tables; `reselect` reads large values again."""
         self.tables, self._reselect = tables, reselect
-        self._words = RowWords(
+        self._effects = RowEffects(
             self._find,
             tables.statements,
             self._users,
@@ -142,8 +142,8 @@ class RedoHolder:
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """Set how many microseconds the database's local time is ahead of UTC."""
-        assert self._words is not None
-        self._words.offset_us = microseconds
+        assert self._effects is not None
+        self._effects.offset_us = microseconds
 
     def hold(self, batch: pa.RecordBatch) -> None:
         """Hold rows; columns as in redo_rows.REDO. Statements are whole."""
@@ -196,15 +196,15 @@ class RedoHolder:
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         """Hold rows without DDL; a table is recorded when all rows before its first one are
         held."""
-        assert self._words is not None
+        assert self._effects is not None
         assert self._odd is not None
         before = self.buffer.abandoned
         delivered = self._delivered(batch)
         while len(batch):
             self._at = batch
-            rows = self._words.of(batch, delivered)
+            rows = self._effects.of(batch, delivered)
             self.buffer.hold(rows)
-            count = len(rows.words)
+            count = len(rows.effects)
             codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:count]
             self._record_commits(batch.slice(0, count), codes == redo_rows.COMMIT)
             batch, delivered = batch.slice(count), delivered[count:]
@@ -246,8 +246,8 @@ class RedoHolder:
 
     def _us(self, batch: pa.RecordBatch) -> int:
         """Return the time of a batch's first row."""
-        assert self._words is not None
-        return int(redo_rows.microseconds(batch.slice(0, 1), self._words.offset_us)[0])
+        assert self._effects is not None
+        return int(redo_rows.microseconds(batch.slice(0, 1), self._effects.offset_us)[0])
 
     # -- statements that change tables ----------------------------------------------------------
 
@@ -282,8 +282,8 @@ class RedoHolder:
         """Return the statement of a row, the only one of its batch."""
         us = self._us(row)
         if text is not None and self._is_debezium_compatible:
-            assert self._words is not None
-            us += self._words.offset_us
+            assert self._effects is not None
+            us += self._effects.offset_us
         rs_id, user = (
             row.column(name)[0].as_py() for name in (redo_rows.RS_ID, redo_rows.USERNAME)
         )
@@ -319,11 +319,11 @@ class RedoHolder:
 
     def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
         """Hold a truncate, which is a change of its transaction."""
-        assert self._words is not None
+        assert self._effects is not None
         self._at = row
         table = self._find(schema, name)
         if table is not None:
-            self.buffer.hold(self._words.truncate(row, table.truncates))
+            self.buffer.hold(self._effects.truncate(row, table.truncates))
 
     def close(self) -> None:
         """Release all resources; never raises."""

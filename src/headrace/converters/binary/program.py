@@ -1,4 +1,4 @@
-"""Node trees compiled to programs of the plain forms: one compiler, a layout per format."""
+"""Node trees compiled to programs of the binary forms: one compiler, a layout per format."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from headrace.connect.records import (
 from headrace.connect.rows import ORDER, offset_in_row
 from headrace.connect.schema import Schema
 from headrace.converters import instructions as code
-from headrace.converters.embedded import Embedded
-from headrace.converters.instructions import Form
-from headrace.converters.plain.kernels.interpreter import (
+from headrace.converters.binary.kernels.interpreter import (
     ABSENT,
+    BINARY_WORDS,
     CLOSE,
     JUMP,
     NOT_ALLOWED,
-    PLAIN_WORDS,
 )
-from headrace.converters.plain.layout import Layout, compiled_encoding
-from headrace.converters.plain.texts import PARTS
+from headrace.converters.binary.layout import Layout, compiled_encoding
+from headrace.converters.binary.texts import PARTS
+from headrace.converters.embedded import Embedded
+from headrace.converters.instructions import Form
 from headrace.converters.program import (
     CLOCKS,
     Assembler,
@@ -61,7 +61,7 @@ class _Null:
 class _Compiler:
     def __init__(self, layout: Layout, made: MadeColumns) -> None:
         self.layout = layout
-        self.out = Assembler(layout.form, PLAIN_WORDS, made)
+        self.out = Assembler(layout.form, BINARY_WORDS, made)
 
     def add(
         self,
@@ -303,7 +303,7 @@ def _not_allowed(schema: Schema) -> Render:
     return render
 
 
-def compile_plain(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
+def compile_binary(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
     """Return the program that renders `node` in the format of `layout`, after `lead`. If the node
     is null, the program writes nothing."""
     compiler = _Compiler(layout, made)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.streaming.words import row_kernel
-from headrace.connectors.oracle.streaming.words.row_kernel import (
+from headrace.connectors.oracle.streaming.effects import effect_kernel
+from headrace.connectors.oracle.streaming.effects.effect_kernel import (
     ENTRY_WORDS,
     NUMBERS_WORDS,
     slot_of,
@@ -39,9 +39,9 @@ class TextNumbers:
 
     def _make_room(self, entries: int) -> None:
         self._entries = np.zeros((entries, ENTRY_WORDS), np.int64)
-        self.words[row_kernel.MASK] = entries - 1
-        self.words[row_kernel.ENTRIES] = address_of(self._entries)
-        self.words[row_kernel.LAST] = 0
+        self.words[effect_kernel.MASK] = entries - 1
+        self.words[effect_kernel.ENTRIES] = address_of(self._entries)
+        self.words[effect_kernel.LAST] = 0
         for text in self._texts.values():
             self._enter(*text)
 
