@@ -24,10 +24,10 @@ from headrace.connect.records import (
     Instant,
     Node,
     OrderField,
-    Part,
     ProcessingTime,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.rows import NULL as NO_NUMBER
@@ -115,7 +115,7 @@ class PlainValues:
             return True
         return node.presence is not None and self.value(node.presence, number) is None
 
-    def _part(self, part: Part, number: int) -> str | None:
+    def _part(self, part: TextPart, number: int) -> str | None:
         value = self.value(part.node, number)
         if value is None and not isinstance(part.node, TransactionField):
             value = part.node.schema.default

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.cli.messages import Messages, one_line
-from headrace.config.kinds import Kind, duration, size
+from headrace.config.kinds import ValueKind, duration, size
 from headrace.errors import HeadraceError
 from headrace.findings import aligned, counted, sized
 from headrace.spark.monitoring.files import Known, known_of, running_reports
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _of(kind: Kind[int]) -> Callable[[str], int]:
+def _of(kind: ValueKind[int]) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             return kind.parse(text)

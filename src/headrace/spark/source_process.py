@@ -23,7 +23,7 @@ from headrace.spark.kernels.needed import Kernels, query_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile, metrics_labels
 from headrace.spark.query.status_files import parent_of
-from headrace.spark.registration import Registration
+from headrace.spark.registration import SchemaRegistration
 from headrace.spark.slice_partition import (
     SlicePartition,
     driver_command,
@@ -57,7 +57,7 @@ class SourceSession:
         self._connector.watch(self._status.write)
         self._journal = SignalJournal(config)
         observe(self._journal.write)
-        self._registration = Registration(config, schema_ids)
+        self._registration = SchemaRegistration(config, schema_ids)
         self._labels = metrics_labels(config)
 
     def withhold_start(self) -> None:

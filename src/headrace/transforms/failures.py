@@ -17,7 +17,7 @@ from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.records import Column, Constant, Header, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.errors import HeadraceError
-from headrace.transforms.chain import Chain, Originals, Step
+from headrace.transforms.chain import Chain, ChainStep, Originals
 from headrace.transforms.transform import PerShape
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class FailurePolicy:
             return chain(pieces)
         failures: list[_Failure] = []
 
-        def failed(records: Records, step: Step, error: HeadraceError) -> None:
+        def failed(records: Records, step: ChainStep, error: HeadraceError) -> None:
             self.log_failure(records.shape.topic, error)
             failures.append(_Failure(records, TRANSFORMATION, step.kind, error))
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from headrace.cli import main
 from headrace.cli.upkeep.verify import lines_of
 from headrace.sinks.iceberg.format import FORMAT
-from headrace.spark.sinks.comparison import ComparedTable, Kind, Repair, RowDifference
+from headrace.spark.sinks.comparison import ComparedTable, DifferenceKind, Repair, RowDifference
 from headrace.testing.embedded import PostgresServer
 from tests.cli.sinks.test_resync import CONFIGURATION
 from tests.docs.pages import block
@@ -91,8 +91,8 @@ def test_a_table_has_a_line_and_one_for_each_row_that_is_shown() -> None:
         2,
         "0/10",
         differences=(
-            RowDifference(Kind.SURPLUS, {"id": "1"}),
-            RowDifference(Kind.DIFFERENT, {"id": "2"}, {"v": ("'a'", "null")}),
+            RowDifference(DifferenceKind.SURPLUS, {"id": "1"}),
+            RowDifference(DifferenceKind.DIFFERENT, {"id": "2"}, {"v": ("'a'", "null")}),
         ),
         notes=("the column x is not in the replica yet",),
         repairs=(Repair(("s.t",), "id = 2"),),

@@ -89,10 +89,10 @@ _FORMS = {
     "refuse": _Form(1, 2),
     "foresee": _Form(1, 2),
     "error": _Form(1, 2),
-    "Answer": _Form(1, 2),
+    "Wording": _Form(1, 2),
     "Refusal": _Form(None, 1),
 }
-_OF_CONNECTOR = ("warn", "refuse", "foresee", "Answer", "Refusal")
+_OF_CONNECTOR = ("warn", "refuse", "foresee", "Wording", "Refusal")
 """Calls whose codes do not have the connector's name."""
 
 _METHODS = ("warn", "refuse", "foresee", "error")
@@ -279,7 +279,7 @@ class _Module:
                 continue
             locals_ = dict(_assigned(scope))
             message = "" if form.message is None else self._argument(call, form.message, locals_)
-            if _name_of(call.func) == "Answer":
+            if _name_of(call.func) == "Wording":
                 message = f"SERVER {message}"
             remedy = self._argument(call, form.remedy, locals_)
             for code in self._codes(call):

@@ -34,11 +34,11 @@ from headrace.connect.records import (
     Node,
     On,
     OrderField,
-    Part,
     ProcessingTime,
     Records,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
     struct_of,
 )
@@ -357,7 +357,7 @@ class Evaluation:
             return pa.array([""] * self.count, _TEXT)
         return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT))
 
-    def _part(self, part: Part) -> pa.Array:
+    def _part(self, part: TextPart) -> pa.Array:
         text = _as_text(self.array(part.node), part.node.schema)
         before, after = pa.scalar(part.before, _TEXT), pa.scalar(part.after, _TEXT)
         text = pc.binary_join_element_wise(before, text, after, pa.scalar("", _TEXT))

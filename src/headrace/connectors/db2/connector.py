@@ -22,7 +22,7 @@ from headrace.connectors.db2.starting.stored_position import StoredPosition
 from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers
-from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
+from headrace.connectors.db2.streaming.reader import ChangeTablesReader, Db2ReaderOptions
 from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
@@ -128,7 +128,7 @@ class Db2Database(Source[Db2Position]):
             versions,
             recorded,
             start.position,
-            ReaderOptions(
+            Db2ReaderOptions(
                 row_options(config),
                 "" if counts is None else run.capture.topics.transactions,
             ),

@@ -27,7 +27,7 @@ from headrace.connectors.mongodb.errors import (
     NOT_A_REPLICA_SET,
     NOT_INITIATED,
     OTHER_REPLICA_SET,
-    Answer,
+    Wording,
     answer_text,
     answered,
     translate,
@@ -206,7 +206,7 @@ def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> Headr
 class _HostAnswer(NamedTuple):
     """The reason why a host cannot be used, and details."""
 
-    answer: Answer
+    answer: Wording
     text: str
 
 

@@ -29,7 +29,7 @@ from headrace.connectors.mongodb.starting.stored_position import StoredPosition
 from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.oplog_watch import watch_oplog
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
-from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
+from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, MongoReaderOptions
 from headrace.connectors.mongodb.streaming.resume_tokens import ResumeTokens
 from headrace.connectors.record_options import (
     row_options,
@@ -120,7 +120,7 @@ class MongoDatabase(Source[MongoPosition]):
         collections = KnownCollections(run.key_rendering, run.captures, ids.facts, run.fields)
         self._collections = collections
         counts = transaction_counts(config, run.settings.format)
-        options = ReaderOptions(
+        options = MongoReaderOptions(
             row_options(config, splits_keys=False),
             borders=None if counts is None else run.topics.transactions,
             wall_times=run.settings.format.precise_times,

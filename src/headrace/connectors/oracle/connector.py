@@ -27,7 +27,7 @@ from headrace.connectors.oracle.starting.readiness import Readiness
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
 from headrace.connectors.oracle.streaming.progress import MiningProgress
-from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
+from headrace.connectors.oracle.streaming.reader import OracleReaderOptions, RedoReader
 from headrace.connectors.oracle.streaming.tables import (
     Describe,
     SchemaChangeOptions,
@@ -145,7 +145,7 @@ class OracleDatabase(Source[OraclePosition]):
             open_tables,
             versions,
             start.position,
-            ReaderOptions(
+            OracleReaderOptions(
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 config.container,

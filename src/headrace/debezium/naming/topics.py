@@ -70,7 +70,7 @@ def unicode_sanitized(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class NameReplacement:
     """A regular expression for a whole name, and its replacement (`$1`: a group)."""
 
     regex: Substitution
@@ -106,7 +106,7 @@ class KeyField:
     """The key field that distinguishes rows of tables that share a topic."""
 
     name: str = "__dbz__physicalTableIdentifier"
-    replacement: Replacement | None = None
+    replacement: NameReplacement | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TopicNames:
     heartbeat_prefix: str = "__debezium-heartbeat"
     heartbeat_name: str | None = None
     strategy: TopicNamingStrategy = TopicNamingStrategy.SCHEMA
-    routing: Replacement | None = None
+    routing: NameReplacement | None = None
     key_field: KeyField | None = None
 
     def data(self, *path: str) -> str:

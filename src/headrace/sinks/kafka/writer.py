@@ -23,7 +23,7 @@ from headrace.sinks.kafka.failures import (
     in_our_words,
     is_permanent,
 )
-from headrace.sinks.kafka.markers import Step, Turn, key_of, topic_lost
+from headrace.sinks.kafka.markers import NextStep, Turn, key_of, topic_lost
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Writer:
         turn: Turn,
         number: int,
         read: Callable[[], Iterable[pa.RecordBatch]],
-        step: Callable[[], Step],
+        step: Callable[[], NextStep],
     ) -> int | None:
         """Write the batches of `read` as the slice `number`, unless `step`, which reads the
         markers, skips it; returns the number of records (None: skipped).
@@ -75,7 +75,7 @@ class Writer:
             try:
                 is_fresh = self.open()
                 asks = self._options.is_transactional and (is_fresh or self._done != turn.batch - 1)
-                if asks and step() is Step.SKIP:
+                if asks and step() is NextStep.SKIP:
                     self._done = turn.batch
                     return None
                 records = self._transact(turn, number, read)

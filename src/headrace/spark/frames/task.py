@@ -21,7 +21,7 @@ from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import frame_kernels
-from headrace.transforms.chain import Chain, Step
+from headrace.transforms.chain import Chain, ChainStep
 from headrace.transforms.failures import (
     STAGES,
     TRANSFORMATION,
@@ -94,7 +94,7 @@ class FrameTask:
         if not self._policy.tolerates:
             return self._chain(read.records)
 
-        def failed(records: Records, step: Step, error: HeadraceError) -> None:
+        def failed(records: Records, step: ChainStep, error: HeadraceError) -> None:
             row, topic = int(records.rows[0]), records.shape.topic
             self._note(failures, _Failed(row, topic, TRANSFORMATION, step.kind, error))
 

@@ -22,7 +22,7 @@ _ENDS = (IGNORED, "COMPLETED", "ABORTED")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SignalOutcome:
     """An outcome of a signal. `kind` is APPLIED, IGNORED, or the type of a notification (STARTED,
     COMPLETED, …); `data` is its additional data."""
 
@@ -70,7 +70,9 @@ class SignalJournal:
                 self._path.unlink(missing_ok=True)
 
 
-def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> Iterator[Outcome]:
+def wait_for_outcome(
+    config: ConnectorConfig, signal: str, seconds: float
+) -> Iterator[SignalOutcome]:
     """Yield the outcomes of a signal, until its work is done; the last outcome is APPLIED if the
     signal does not request an incremental snapshot. A restarted source process reports the later
     ones.
@@ -121,7 +123,7 @@ def _name(config: ConnectorConfig) -> str:
     return hashlib.sha256(server.encode()).hexdigest()[:16]
 
 
-def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
+def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, SignalOutcome]]:
     """Yield a signal's outcomes in a journal after the line `after`, with the line numbers."""
     try:
         lines = path.read_text().splitlines()
@@ -133,4 +135,4 @@ def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
         except ValueError:
             return  # the line is being written
         if members["number"] > after and members["signal"] == signal:
-            yield members["number"], Outcome(signal, members["kind"], members["data"])
+            yield members["number"], SignalOutcome(signal, members["kind"], members["data"])

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import InputPartition
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.query.source_options import BOUNDED, CHECKPOINT
-from headrace.spark.versions.backlog import Backlog, place_of
+from headrace.spark.versions.backlog import BatchJournal, place_of
 from headrace.spark.versions.query_log import QueryLog, checkpoint_folder
 from headrace.spark.versions.ranges import BACKLOG, Ranges
 
@@ -87,7 +87,7 @@ class Starts:
         if BACKLOG not in end:
             return ranges.plan(place, end)
         extends = self._is_available_now and self._is_ours(end)
-        return Backlog(self._log.folder, str(end[BACKLOG])).partitions(
+        return BatchJournal(self._log.folder, str(end[BACKLOG])).partitions(
             ranges, place, extends=extends
         )
 
@@ -119,7 +119,7 @@ class Starts:
         availableNow Spark asks once more; with any trigger, after a micro-batch that its sink has
         already."""
         if self._log.require_query() >= 0 and self._log.is_finished(given):
-            Backlog(self._log.folder, str(given[BACKLOG])).skip(self._initial)
+            BatchJournal(self._log.folder, str(given[BACKLOG])).skip(self._initial)
             self._planned = given
             return self.following(ranges)
         if self._is_asked_again:
@@ -155,5 +155,5 @@ def left_backlog(
     """Return the partitions of a micro-batch that an older Spark planned and did not finish. Raises
     HeadraceError."""
     folder = checkpoint_folder({}, ranges.config)
-    backlog = Backlog(folder, str(end[BACKLOG]))
+    backlog = BatchJournal(folder, str(end[BACKLOG]))
     return backlog.partitions(ranges, place_of(folder, start), extends=False)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.time_texts import with_nulls_of
@@ -93,11 +93,11 @@ def _parse_zone(text: str) -> Zone:
         raise ValueError(f"{text!r}: {error}") from None
 
 
-_RULES: Kind[tuple[Rule, ...]] = Kind(
+_RULES: ValueKind[tuple[Rule, ...]] = ValueKind(
     "rules source:table, source:table:field, topic:topic, topic:topic:field or name:field",
     _parse_rules,
 )
-_ZONE: Kind[Zone] = Kind(
+_ZONE: ValueKind[Zone] = ValueKind(
     "a time zone such as Europe/Warsaw, or an offset such as +08:00", _parse_zone
 )
 

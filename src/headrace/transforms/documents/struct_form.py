@@ -189,7 +189,7 @@ class Leaves:
             fields = tuple(Field(each, node.schema) for each, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
-        merging = Merging(self.form, self.lengths)
+        merging = ElementMerging(self.form, self.lengths)
         schema = merging.array(elements, name, is_outermost=True)
         if all(each.kind is Kind.STRING for each in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
@@ -216,7 +216,7 @@ class Leaves:
 
 
 @dataclass(frozen=True)
-class Merging:
+class ElementMerging:
     """The common schema of the elements of an array, and the conversion of their values."""
 
     form: StructForm

@@ -18,7 +18,7 @@ from headrace.connectors.mongodb.position import MongoPosition, at_token
 from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor
 from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
-from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
+from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, MongoReaderOptions
 from headrace.connectors.mongodb.streaming.replies import Reply, read_reply
 from headrace.documents.fields import FieldRules, PathRule
 from headrace.errors import HeadraceError
@@ -139,7 +139,7 @@ def read(
         cursor,
         collections,
         at_token(bson.encode(token(1))) if start is None else start,
-        ReaderOptions(TOMBSTONES, borders, wall_times),
+        MongoReaderOptions(TOMBSTONES, borders, wall_times),
         _translate,
         StreamProgress(),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
-    ReaderOptions,
+    PgoutputReaderOptions,
 )
 from headrace.connectors.postgresql.replication.stream import Stream
 from headrace.spool.spool import Spool
@@ -46,7 +46,7 @@ class Tables:
 
 Tables.oids.put(0, 0)
 START = PostgresPosition(50)
-OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)
+OPTIONS = PgoutputReaderOptions(0, skip_truncate=True, status_seconds=10)
 
 
 class OnceStream:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part, write_part
+from headrace.sinks.file.parts import FilePart, write_part
 from headrace.spark.task import read_slice
 from tests.connectors.harness import ConnectorReader
 from tests.connectors.postgresql.harness import Reader
@@ -137,7 +137,7 @@ def test_an_upgrade_in_the_middle_of_a_snapshot(database: Database) -> None:
 
 def parts_of(
     reader: ConnectorReader, end: Mapping[str, Any], output: Output, batch: int, attempt: str
-) -> list[Part]:
+) -> list[FilePart]:
     """The range up to `end` as tasks of the file sink write it."""
     return [
         write_part(

@@ -56,7 +56,7 @@ _Query = tuple[Described, Future[FetchedAhead]]
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class Db2ReaderOptions:
     """A reader's settings besides the log: the options word of `row_kernel`, and the topic of
     transactions (empty: their borders make no records)."""
 
@@ -78,7 +78,7 @@ class ChangeTablesReader(SegmentReader):
         versions: RelationVersions,
         recorded: RecordedTables,
         start: Db2Position,
-        options: ReaderOptions,
+        options: Db2ReaderOptions,
         beginnings: Beginnings,
         watch: CaptureWatch,
         translate: Callable[[Exception], HeadraceError | None],

@@ -11,7 +11,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import OperationFailure
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.mongodb.checks.state import Checked, Collection
+from headrace.connectors.mongodb.checks.state import Checked, CheckedCollection
 from headrace.connectors.mongodb.connection import diagnose
 from headrace.connectors.mongodb.errors import grant
 from headrace.connectors.mongodb.events import SCHEMA_PARTS
@@ -78,7 +78,7 @@ def _hidden(checked: Checked) -> _Hidden:
     )
 
 
-def all_collections(checked: Checked) -> Iterator[Collection]:
+def all_collections(checked: Checked) -> Iterator[CheckedCollection]:
     """The collections of databases that may be captured, as far as the user may list them."""
     for database in sorted(checked.client.list_database_names()):
         if not checked.namespaces.takes_database(database):
@@ -88,7 +88,9 @@ def all_collections(checked: Checked) -> Iterator[Collection]:
             if not collection["name"].startswith("system."):
                 images = collection.get("options", {}).get("changeStreamPreAndPostImages", {})
                 stored = collection.get("type", STORED) == STORED
-                yield Collection(database, collection["name"], bool(images.get("enabled")), stored)
+                yield CheckedCollection(
+                    database, collection["name"], bool(images.get("enabled")), stored
+                )
 
 
 def _check_limit(checked: Checked, count: int) -> None:
@@ -103,7 +105,7 @@ def _check_limit(checked: Checked, count: int) -> None:
         )
 
 
-def _check_entries(checked: Checked, kind: str, everything: list[Collection]) -> None:
+def _check_entries(checked: Checked, kind: str, everything: list[CheckedCollection]) -> None:
     """Warn of include list entries that match no name; `kind` is database or collection."""
     if kind == "database":
         names = {collection.database for collection in everything}
@@ -202,7 +204,7 @@ def check_reading(checked: Checked) -> None:
         checked.ok("find", "The captured collections can be read")
 
 
-def _read_collections(checked: Checked) -> list[Collection]:
+def _read_collections(checked: Checked) -> list[CheckedCollection]:
     chosen = checked.config.snapshot_filter()
     return [
         collection for collection in checked.collections if chosen.accepts(collection.namespace)

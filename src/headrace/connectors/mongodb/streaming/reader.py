@@ -42,7 +42,7 @@ _SEEN_END = np.dtype([(name, "O" if name == "token" else "<i8") for name in inde
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class MongoReaderOptions:
     """Options of a reader. `changes`: options of row_kernel.add_change. `borders`: transactions are
     counted, and have records of their beginnings and ends in this topic. `wall_times`: source.ts_ms
     is the event's wallTime. `left_out` is called for an event that cannot be processed; None: it is
@@ -95,7 +95,7 @@ class ChangeStreamReader(SegmentReader):
         cursor: ChangeStreamCursor,
         collections: KnownCollections,
         start: MongoPosition,
-        options: ReaderOptions,
+        options: MongoReaderOptions,
         translate: Callable[[PyMongoError], HeadraceError],
         progress: StreamProgress,
         renamed: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]] | None = None,

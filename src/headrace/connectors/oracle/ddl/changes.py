@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import NoReturn
 
 from headrace.connectors.oracle.ddl.columns import ColumnDefinition, accepting
-from headrace.connectors.oracle.ddl.tokens import NotUnderstood
+from headrace.connectors.oracle.ddl.tokens import DdlNotUnderstood
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
 
 Path = tuple[str, str]
 """Schema and table."""
 Step = Callable[[Table], Table]
-"""A function that makes one of a statement's changes; raises NotUnderstood."""
+"""A function that makes one of a statement's changes; raises DdlNotUnderstood."""
 
 
 class DdlKind(StrEnum):
@@ -55,7 +55,7 @@ class TableDdl:
         try:
             for step in self.steps:
                 table = step(table)
-        except NotUnderstood as error:
+        except DdlNotUnderstood as error:
             refuse(self.path, str(error))
         return table
 
@@ -172,13 +172,13 @@ class Unstated:
     reason: str
 
     def __call__(self, _table: Table, /) -> Table:
-        raise NotUnderstood(self.reason)
+        raise DdlNotUnderstood(self.reason)
 
 
 def _column(table: Table, name: str) -> Column:
     column = table.by_name.get(name)
     if column is None:
-        raise NotUnderstood(f"the table has no column {name}")
+        raise DdlNotUnderstood(f"the table has no column {name}")
     return column
 
 

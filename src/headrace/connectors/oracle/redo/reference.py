@@ -25,9 +25,9 @@ from headrace.connect.images import CellKind, image_of
 from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, OWN_COLUMN, RedoColumn, RedoTable
 from headrace.connectors.oracle.redo.values import (
     Literal,
+    LiteralNotUnderstood,
     NotConvertible,
-    NotUnderstood,
-    Piece,
+    ValuePiece,
     text_of,
 )
 from headrace.errors import HeadraceError
@@ -160,7 +160,7 @@ class _Parser:
                     table.name,
                 )
             return None
-        except NotUnderstood:
+        except LiteralNotUnderstood:
             raise _Odd(
                 f"the value of column {column.name} is not a valid one of its type"
             ) from None
@@ -321,13 +321,13 @@ class _Parser:
                 break
             self._spaces()
             pieces.append(self._piece(ends))
-        if pieces == [Piece("NULL", is_quoted=False)]:
+        if pieces == [ValuePiece("NULL", is_quoted=False)]:
             return None
         return tuple(pieces)
 
-    def _piece(self, ends: str) -> Piece:
+    def _piece(self, ends: str) -> ValuePiece:
         if self._take("'"):
-            return Piece(self._quoted(ends), is_quoted=True)
+            return ValuePiece(self._quoted(ends), is_quoted=True)
         start, nested = self.place, 0
         while self.place < len(self.sql):
             character = self.sql[self.place]
@@ -348,7 +348,7 @@ class _Parser:
             raise _Odd(f"a value is lacking or has no end at character {start + 1}")
         text = self.sql[start : self.place].rstrip(" ")
         self.place = start + len(text)
-        return Piece(text, is_quoted=False)
+        return ValuePiece(text, is_quoted=False)
 
     def _quoted(self, ends: str) -> str:
         if not self.relaxed:

@@ -61,7 +61,7 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class OracleReaderOptions:
     """A reader's settings besides the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None without one),
     whether to do as Debezium 3.6 does if the two differ (see RedoHolder), whether the data
@@ -93,7 +93,7 @@ class RedoReader(SegmentReader):
         open_tables: OpenTables,
         versions: RelationVersions,
         start: OraclePosition,
-        options: ReaderOptions,
+        options: OracleReaderOptions,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
         super().__init__(versions, start, frames.STATE_WORDS, options.row_options)

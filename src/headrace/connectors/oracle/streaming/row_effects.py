@@ -67,7 +67,7 @@ _TAIL_BYTES = slice(effect_kernel.TEXTS + effect_kernel.TAIL_BYTES, None, effect
 _NAMED = (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME, redo_rows.USERNAME, redo_rows.CLIENT_ID)
 
 
-class RowTable(Protocol):
+class EffectTable(Protocol):
     """A captured table, as rows of redo refer to it."""
 
     @property
@@ -130,7 +130,7 @@ class RowEffects:
 
     def __init__(
         self,
-        find: Callable[[str, str], RowTable | None],
+        find: Callable[[str, str], EffectTable | None],
         statements: RedoStatements,
         users: Names,
         clients: Names,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, tombstones, values
@@ -36,7 +36,7 @@ def _parse_srids(text: str) -> frozenset[int]:
     return frozenset(int(part) for part in parts)
 
 
-SRIDS: Kind[frozenset[int]] = Kind("whole numbers, separated by commas", _parse_srids)
+SRIDS: ValueKind[frozenset[int]] = ValueKind("whole numbers, separated by commas", _parse_srids)
 
 
 class SwapGeometryCoordinatesOptions(Configuration):
