@@ -98,8 +98,8 @@ text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f
 
 def read(database: str) -> Results:
     """The results of a database that are kept."""
-    found: Results = json.loads((RESULTS / f"{database}.json").read_text())
-    return found
+    results: Results = json.loads((RESULTS / f"{database}.json").read_text())
+    return results
 
 
 def chart(results: Mapping[str, Results]) -> str:

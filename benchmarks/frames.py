@@ -23,9 +23,9 @@ from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
 from headrace.converters.reading.avro import AvroReader
+from headrace.converters.reading.binary import BytesReader
 from headrace.converters.reading.json import JsonReader
 from headrace.converters.reading.part import Reader
-from headrace.converters.reading.plain import BytesReader
 from headrace.converters.reading.records import RecordReader
 from headrace.converters.rows import SliceConverter
 from headrace.streaming.facts import shape_of

@@ -84,5 +84,5 @@ class _Follower(threading.Thread):
                     now = time.monotonic()
                     *lines, rest = (rest + more).split(b"\n")
                     for line in lines:
-                        if found := self._key.search(line):
-                            self.seen.setdefault(int(found[1]), now)
+                        if match := self._key.search(line):
+                            self.seen.setdefault(int(match[1]), now)

@@ -43,8 +43,8 @@ def memory_bytes(pid: int) -> int:
             private += _kilobytes(rollup["Pss"]) - _kilobytes(rollup.get("Pss_Shmem", "0 kB"))
             for entry in (folder / "fd").iterdir():
                 if "memfd:" in str(entry.readlink()):
-                    found = entry.stat()
-                    shared[found.st_ino] = found.st_blocks * 512
+                    state = entry.stat()
+                    shared[state.st_ino] = state.st_blocks * 512
         except (OSError, KeyError):
             continue
     return private + sum(shared.values())

@@ -75,11 +75,11 @@ class _Peaks(threading.Thread):
                     status = (Path("/proc") / str(process.pid) / "status").read_text()
                 except OSError:
                     continue
-                found = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-                peak = int(found.get("VmHWM", "0 kB").split()[0]) * 1024
+                fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+                peak = int(fields.get("VmHWM", "0 kB").split()[0]) * 1024
                 if process.pid == self._pid:
                     self.command = max(self.command, peak)
-                elif found["Name"].strip() == "java":
+                elif fields["Name"].strip() == "java":
                     self.jvm = max(self.jvm, peak)
 
 

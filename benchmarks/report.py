@@ -33,27 +33,27 @@ def table(figures: Figures) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name in figures:
-        for lane, found in figures[name].items():
-            if "events_per_second" not in found:
+        for lane, row in figures[name].items():
+            if "events_per_second" not in row:
                 continue
             ratios = (
-                f"{found['rate_ratio']:.1f}× | {found['cpu_ratio']:.2f}×"
-                if "rate_ratio" in found
+                f"{row['rate_ratio']:.1f}× | {row['cpu_ratio']:.2f}×"
+                if "rate_ratio" in row
                 else "|"
             )
             lines.append(
-                f"| {name}: {lane} | {found['events']:,.0f} | {found['seconds']:.1f} | "
-                f"{found['cpu_seconds']:.1f} | {found['events_per_second']:,.0f} | "
-                f"{found['cpu_per_million']:.1f} | {found['memory'] / 1e6:,.0f} MB | {ratios} |"
+                f"| {name}: {lane} | {row['events']:,.0f} | {row['seconds']:.1f} | "
+                f"{row['cpu_seconds']:.1f} | {row['events_per_second']:,.0f} | "
+                f"{row['cpu_per_million']:.1f} | {row['memory'] / 1e6:,.0f} MB | {ratios} |"
             )
     if "start" in figures:
         lines += ["", "| launch to first event | seconds | CPU-s |", "|---|--:|--:|"]
-    for lane, found in figures.get("start", {}).items():
-        lines.append(f"| {lane} | {found['seconds']:.1f} | {found['cpu_seconds']:.1f} |")
+    for lane, row in figures.get("start", {}).items():
+        lines.append(f"| {lane} | {row['seconds']:.1f} | {row['cpu_seconds']:.1f} |")
     if "latency" in figures:
         lines += ["", "| acknowledged to sink | p50 | p95 | p99 |", "|---|--:|--:|--:|"]
-    for lane, found in figures.get("latency", {}).items():
-        shown = " | ".join(f"{found[k]:.0f} ms" for k in ("p50_ms", "p95_ms", "p99_ms"))
+    for lane, row in figures.get("latency", {}).items():
+        shown = " | ".join(f"{row[k]:.0f} ms" for k in ("p50_ms", "p95_ms", "p99_ms"))
         lines.append(f"| {lane} | {shown} |")
     return "\n".join(lines)
 

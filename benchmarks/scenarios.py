@@ -78,15 +78,15 @@ class Benchmark:
         self, name: str, lanes: Mapping[str, Callable[[int], Run]]
     ) -> dict[str, list[Run]]:
         """What the lanes measure in turn, each by the number of the round."""
-        found: dict[str, list[Run]] = {}
+        runs: dict[str, list[Run]] = {}
         for number in range(self.runs):
             for lane, measure in lanes.items():
                 if self.peers and lane.startswith(_OURS):
                     continue
                 result = measure(number)
-                found.setdefault(lane, []).append(result)
+                runs.setdefault(lane, []).append(result)
                 print(report.line(f"{name}: {lane}", result), flush=True)
-        return found
+        return runs
 
     def steady(self, name: str, runs: Callable[[int], dict[str, list[Run]]], sizes: Sizes) -> None:
         """Runs at both sizes; what a million events more take is the steady state, in which the
@@ -96,10 +96,12 @@ class Benchmark:
         figures = {lane: _slope(small[lane], large[lane]) for lane in large}
         peer = figures[self.peer]
         table = {}
-        for lane, own in figures.items():
-            own["rate_ratio"] = own["events_per_second"] / peer["events_per_second"]
-            own["cpu_ratio"] = own["cpu_per_million"] / peer["cpu_per_million"]
-            table[lane] = {**own, "runs": [r.figures() for r in small[lane] + large[lane]]}
+        for lane, lane_figures in figures.items():
+            lane_figures["rate_ratio"] = (
+                lane_figures["events_per_second"] / peer["events_per_second"]
+            )
+            lane_figures["cpu_ratio"] = lane_figures["cpu_per_million"] / peer["cpu_per_million"]
+            table[lane] = {**lane_figures, "runs": [r.figures() for r in small[lane] + large[lane]]}
         self.figures[name] = table
 
     def start(self, _sizes: Sizes) -> None:
@@ -121,7 +123,7 @@ class Benchmark:
         }
         with self.server.writer("started") as writer:
             writer.insert(1)
-        found: dict[str, list[start.Start]] = {}
+        measured_starts: dict[str, list[start.Start]] = {}
         for number in range(self.runs):
             for lane, contender in lanes.items():
                 if self.peers and lane.startswith(_OURS):
@@ -134,18 +136,18 @@ class Benchmark:
                 else:
                     command = self.contenders.debezium(files[contender, number], 1 << 60, output)
                 took = start.measure(command, output)
-                found.setdefault(lane, []).append(took)
+                measured_starts.setdefault(lane, []).append(took)
                 print(
                     f"start: {lane:27s} {took.seconds:6.1f} s {took.cpu_seconds:6.1f} CPU-s",
                     flush=True,
                 )
         self.figures["start"] = {
             lane: {
-                "seconds": statistics.median(one.seconds for one in starts),
-                "cpu_seconds": statistics.median(one.cpu_seconds for one in starts),
-                "runs": [asdict(one) for one in starts],
+                "seconds": statistics.median(measured.seconds for measured in starts),
+                "cpu_seconds": statistics.median(measured.cpu_seconds for measured in starts),
+                "runs": [asdict(measured) for measured in starts],
             }
-            for lane, starts in found.items()
+            for lane, starts in measured_starts.items()
         }
         self.server.forget_readers()
 
@@ -207,12 +209,12 @@ def arguments(database: str, scenarios: Mapping[str, Sizes]) -> argparse.Namespa
     parser.add_argument("scenario", nargs="*", help=", ".join(scenarios))
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
     parser.add_argument("--peers", action="store_true", help="leave headrace out")
-    found = parser.parse_args()
-    for name in found.scenario:
+    given = parser.parse_args()
+    for name in given.scenario:
         if name not in scenarios:
             sys.exit(f"no scenario {name}; there are {', '.join(scenarios)}")
-    found.scenario = found.scenario or [*scenarios]
-    return found
+    given.scenario = given.scenario or [*scenarios]
+    return given
 
 
 def run_all(

@@ -43,9 +43,9 @@ def measure(command: list[str], output: Path) -> Start:
     finally:
         limit.cancel()
         left = tree(process.pid)
-        for one in left:
+        for child in left:
             try:
-                one.kill()
+                child.kill()
             except psutil.NoSuchProcess:
                 continue
         process.wait()

@@ -20,10 +20,10 @@ def version() -> str:
     if SDIST.exists():
         return str(HeaderParser().parsestr(SDIST.read_text(encoding="utf-8"))["Version"])
     text = PRODUCT.read_text(encoding="utf-8") if PRODUCT.exists() else ""
-    found = re.search(r'^VERSION = "(.+)"$', text, re.M)
-    if found is None:
+    match = re.search(r'^VERSION = "(.+)"$', text, re.M)
+    if match is None:
         raise RuntimeError(f"headrace-demo is built in a checkout of headrace: no {PRODUCT}")
-    return found[1]
+    return match[1]
 
 
 setup(version=version(), install_requires=[f"headrace=={version()}"])

@@ -67,24 +67,24 @@ def streamed(bench: Backlog, work: Path, number: int) -> dict[str, float]:
                "--output", str(output), "--state", str(state)]  # fmt: skip
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     memory, lines = PeakMemory(process.pid), _Lines(output)
-    told = len(TABLES)  # schema change events
+    schema_changes = len(TABLES)  # schema change events
     try:
-        _await(lambda: lines.count() >= told, process)
+        _await(lambda: lines.count() >= schema_changes, process)
         memory.start()
         shown = time.perf_counter()
         bench.show(FIRST_ROWS)
-        _await(lambda: lines.count() >= told + bench.events(FIRST_ROWS), process)
+        _await(lambda: lines.count() >= schema_changes + bench.events(FIRST_ROWS), process)
         before, server = cpu_seconds(process.pid), bench.server_cpu()
         began = time.perf_counter()
         bench.show(bench.rows)
-        _await(lambda: lines.count() >= told + bench.events(bench.rows), process)
+        _await(lambda: lines.count() >= schema_changes + bench.events(bench.rows), process)
         ended = time.perf_counter()
         used, server = cpu_seconds(process.pid) - before, bench.server_cpu() - server
         peak = memory.stop()
     finally:
         process.terminate()
         process.wait(60)
-    assert lines.count() == told + bench.events(bench.rows), "events that nobody made"
+    assert lines.count() == schema_changes + bench.events(bench.rows), "events that nobody made"
     rows, seconds = bench.rows - FIRST_ROWS, ended - began
     return {
         "rows": rows,
@@ -129,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.db2")
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
     runs = parser.parse_args().runs
-    found: dict[str, list[dict[str, float]]] = {"raw fetch": [], "headrace": []}
+    rates: dict[str, list[dict[str, float]]] = {"raw fetch": [], "headrace": []}
     with (
         tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder,
         backlog(ROWS + FIRST_ROWS) as bench,
@@ -138,18 +138,18 @@ def main() -> None:
         lines = (f"{name}={value}\n" for name, value in bench.properties().items())
         (work / "bench.properties").write_text("".join(lines))
         for number in range(runs):
-            found["raw fetch"].append(raw(bench, work))
-            found["headrace"].append(streamed(bench, work, number))
-            for lane, figures in found.items():
+            rates["raw fetch"].append(raw(bench, work))
+            rates["headrace"].append(streamed(bench, work, number))
+            for lane, figures in rates.items():
                 print(
                     lane, {name: round(value, 1) for name, value in figures[-1].items()}, flush=True
                 )
     table: dict[str, Mapping[str, Any]] = {
         lane: {
-            **{name: statistics.median(one[name] for one in own) for name in own[0]},
+            **{name: statistics.median(figures[name] for figures in own) for name in own[0]},
             "runs": own,
         }
-        for lane, own in found.items()
+        for lane, own in rates.items()
     }
     rate = table["raw fetch"]["rows_per_second"]
     print(

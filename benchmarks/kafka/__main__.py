@@ -71,7 +71,7 @@ class Topic:
     def count(self) -> int:
         """Records that a reader of committed ones gets."""
         consumer = Consumer(self._settings)
-        consumer.assign([TopicPartition(one.topic, one.partition, 0) for one in self._places])
+        consumer.assign([TopicPartition(place.topic, place.partition, 0) for place in self._places])
         records, unread = 0, PARTITIONS
         while unread:
             for message in consumer.consume(10_000, 1):
@@ -202,12 +202,12 @@ class KafkaBenchmark(Benchmark):
 
             return measured
 
-        found = self.measure_in_turn(
+        runs = self.measure_in_turn(
             f"stream of {changes:,}",
             {self.peer: lane("connect", connect), "headrace run": lane("headrace", headrace)},
         )
         self.server.forget_readers()
-        return found
+        return runs
 
 
 def main() -> None:

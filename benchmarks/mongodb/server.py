@@ -55,10 +55,10 @@ class Server(BenchServer):
 
     def forget_readers(self) -> None:
         """A stream whose reader was killed lives on until it is noticed."""
-        for one in self._operations(self.client):
-            if one.get("cursor", {}).get("tailable"):
-                cursor = one["cursor"]["cursorId"]
-                database, _, collection = one["ns"].partition(".")
+        for operation in self._operations(self.client):
+            if operation.get("cursor", {}).get("tailable"):
+                cursor = operation["cursor"]["cursorId"]
+                database, _, collection = operation["ns"].partition(".")
                 self.client[database].command("killCursors", collection, cursors=[cursor])
 
     @contextmanager
@@ -68,14 +68,17 @@ class Server(BenchServer):
 
     def first_read(self, connection: Any, kind: str) -> float | None:
         begun = [
-            at for one in self._operations(connection) if (at := _begun(one, kind)) is not None
+            at
+            for operation in self._operations(connection)
+            if (at := _begun(operation, kind)) is not None
         ]
         return min(begun, default=None)
 
     def streaming(self) -> bool:
         return any(
-            one.get("cursor", {}).get("tailable") and one["cursor"]["nBatchesReturned"] > 1
-            for one in self._operations(self.client)
+            operation.get("cursor", {}).get("tailable")
+            and operation["cursor"]["nBatchesReturned"] > 1
+            for operation in self._operations(self.client)
         )
 
     def make_empty(self, collection: str) -> None:

@@ -62,7 +62,7 @@ def make_backlog(
         begin = first % inserts
         documents = {"_id": {"$gt": begin, "$lte": begin + _PER_WRITE}}
         if collection.update_many(documents, change).modified_count != _PER_WRITE:
-            raise RuntimeError(f"not every document behind {begin} was updated")
+            raise RuntimeError(f"not every document after {begin} was updated")
     for first in range(0, deletes, _PER_WRITE):
         collection.delete_many({"_id": {"$gt": first, "$lte": first + _PER_WRITE}})
     return inserts + updates + deletes

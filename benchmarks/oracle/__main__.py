@@ -71,8 +71,12 @@ def parsed(work: Workload) -> dict[str, float]:
     """Statements to row images."""
     table = Definition.read(DEFINITION, 1)
     columns = tuple(
-        Column(one.name, OracleType.of(one.type, one.length, one.precision, one.scale), False)
-        for one in table.columns
+        Column(
+            column.name,
+            OracleType.of(column.type, column.length, column.precision, column.scale),
+            False,
+        )
+        for column in table.columns
     )
     redo = RedoStatements()
     number = redo.add(RedoTable.of(Table(table.schema, table.name, columns, ("ID",))))
@@ -183,14 +187,18 @@ def main() -> None:
             work = make(folder / "whole.arrow", _BLOCK, _WHOLE_BLOCKS, whole=True)
             work.write(folder / "work.json")
             took = whole(server, work, folder)
-            print("one transaction", {one: round(value, 1) for one, value in took.items()})
+            print("one transaction", {step: round(value, 1) for step, value in took.items()})
             figures["transaction"] = {"headrace": {**took, "bound": _MOST_BYTES}}
     name = "oracle-quick" if QUICK else "oracle"
     kept = report.RESULTS / f"{name}.json"
     if kept.exists():
         # A scenario that was not run keeps its figures.
         before = json.loads(kept.read_text())
-        figures |= {one: before[one] for one in SCENARIOS if one not in chosen and one in before}
+        figures |= {
+            scenario: before[scenario]
+            for scenario in SCENARIOS
+            if scenario not in chosen and scenario in before
+        }
     report.write(name, given.runs, figures)
 
 
@@ -202,19 +210,19 @@ def _redo(
     lanes: dict[str, list[float]] = {}
     for _ in range(runs):
         rates = runner.rates(folder / "statements", 2 if QUICK else 8)
-        found = {
+        by_lane = {
             **{f"Debezium: {step}": rates[step] for step in STEPS},
             "headrace: parse": parsed(work)["rows_per_second"],
             "headrace: json": to_json(server, work)["rows_per_second"],
         }
-        for lane, rate in found.items():
+        for lane, rate in by_lane.items():
             print(f"{lane:20s} {rate:12,.0f} rows per second of CPU", flush=True)
             lanes.setdefault(lane, []).append(rate)
     medians = {lane: statistics.median(rates) for lane, rates in lanes.items()}
     ratio = medians["headrace: json"] / medians["Debezium: json"]
     print(f"JSON: {ratio:.1f} times Debezium's rate")
     made: dict[str, Mapping[str, Any]] = {
-        lane: {"rows_per_second": round(rate), "runs": [round(one) for one in lanes[lane]]}
+        lane: {"rows_per_second": round(rate), "runs": [round(rate) for rate in lanes[lane]]}
         for lane, rate in medians.items()
     }
     return {**made, "JSON": {"times_debezium": round(ratio, 1), "aim": 10}}

@@ -35,7 +35,7 @@ class RedoRunner:
         many seconds, and as long before."""
         server = JdbcServer(lambda: Dictionary(State.read({})))
         try:
-            told = subprocess.run(
+            output = subprocess.run(
                 [str(find_java() / "bin" / "java"), "-Xmx1g", "-XX:+UseSerialGC",
                  "-Duser.timezone=UTC", "-Djdbc.drivers=ScriptedDriver",
                  f"-Dlog4j2.configurationFile={self._work / 'log4j2.properties'}",
@@ -44,5 +44,5 @@ class RedoRunner:
             ).stdout  # fmt: skip
         finally:
             server.close()
-        words = (line.split() for line in told.splitlines())
-        return {one[0]: int(one[1]) / int(one[2]) * 1e9 for one in words if one[0] in STEPS}
+        words = (line.split() for line in output.splitlines())
+        return {word[0]: int(word[1]) / int(word[2]) * 1e9 for word in words if word[0] in STEPS}

@@ -57,7 +57,7 @@ class PostgresBenchmark(Benchmark):
 
             return command
 
-        found = self.in_turn(
+        runs = self.in_turn(
             f"snapshot of {rows:,}",
             "snapshot",
             {
@@ -68,7 +68,7 @@ class PostgresBenchmark(Benchmark):
             rows,
         )
         self.server.forget_readers()
-        return found
+        return runs
 
     def _jdbc(self, table: str, rows: int) -> list[str]:
         """Spark's own JDBC source."""
@@ -106,7 +106,7 @@ class PostgresBenchmark(Benchmark):
 
             return command
 
-        found = self.in_turn(
+        runs = self.in_turn(
             f"stream of {changes:,}",
             "stream",
             {
@@ -117,7 +117,7 @@ class PostgresBenchmark(Benchmark):
             count,
         )
         self.server.forget_readers()
-        return found
+        return runs
 
     def one_transaction(self, sizes: Sizes) -> None:
         """One transaction of many rows: what it does to memory."""

@@ -95,10 +95,10 @@ class TablesBenchmark:
     ) -> None:
         source = workload.sums(self._server, table)
         for lane in lanes:
-            found = lane.run(count)
-            _print(name, lane, found)
+            measured = lane.run(count)
+            _print(name, lane, measured)
             lane.require_equal(source)
-            rounds.setdefault(lane.name, []).append(found)
+            rounds.setdefault(lane.name, []).append(measured)
 
     def growth(self, sizes: Sequence[int]) -> None:
         """The same number of changes into tables of two sizes."""
@@ -127,10 +127,10 @@ class TablesBenchmark:
             for _ in range(max(self._runs, 2)):
                 idle.append(lane.run(0).took.cpu_seconds)
                 made = workload.change(self._server, table, count, made=made)
-                found = lane.run(count)
-                _print(f"{count:,} changes into {rows:,}", lane, found)
+                measured = lane.run(count)
+                _print(f"{count:,} changes into {rows:,}", lane, measured)
                 lane.require_equal(workload.sums(self._server, table))
-                busy.append(found.took.cpu_seconds)
+                busy.append(measured.took.cpu_seconds)
         self._server.execute(f"DROP TABLE {table}", database=workload.DATABASE)
         return min(busy) - min(idle)
 
@@ -174,16 +174,16 @@ class TablesBenchmark:
             for number in range(self._runs):
                 for table_format in FORMATS:
                     with self._lane(f"copy{number}_{table_format}", table_format, table) as lane:
-                        found = lane.replica().run(rows)
-                        _print(f"first copy of {rows:,}", lane, found)
+                        measured = lane.replica().run(rows)
+                        _print(f"first copy of {rows:,}", lane, measured)
                         lane.require_equal(source)
-                        rounds.setdefault(table_format, []).append(found)
+                        rounds.setdefault(table_format, []).append(measured)
                 if driver is not None:
                     with self._lane(f"copy{number}_jdbc", "delta", table) as lane:
-                        found = self._jdbc(lane, rows, driver)
-                        _print(f"first copy of {rows:,}", lane, found)
+                        measured = self._jdbc(lane, rows, driver)
+                        _print(f"first copy of {rows:,}", lane, measured)
                         lane.require_equal(source)
-                        rounds.setdefault("Spark JDBC, delta", []).append(found)
+                        rounds.setdefault("Spark JDBC, delta", []).append(measured)
         self.figures["first copy"] = {name: _slope(rounds[name], *sizes) for name in rounds}
 
     def _jdbc(self, lane: Lane, rows: int, driver: Path) -> Round:
@@ -228,11 +228,11 @@ def _slope(rounds: Sequence[Round], small: int, large: int) -> dict[str, Any]:
     }
 
 
-def _print(name: str, lane: Lane, found: Round) -> None:
-    took = found.took
+def _print(name: str, lane: Lane, measured: Round) -> None:
+    took = measured.took
     print(
         f"{name:28s} {lane.name:18s} {took.cpu_seconds:7.1f} CPU-s {took.seconds:7.1f} s "
-        f"{found.bytes / 1e6:8.1f} MB written, {took.command_bytes / 1e6:6,.0f} MB command, "
+        f"{measured.bytes / 1e6:8.1f} MB written, {took.command_bytes / 1e6:6,.0f} MB command, "
         f"{took.jvm_bytes / 1e6:6,.0f} MB JVM",
         flush=True,
     )
@@ -245,17 +245,17 @@ def _table(figures: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, lanes in figures.items():
-        for lane, found in lanes.items():
-            if "events" in found:
+        for lane, row in lanes.items():
+            if "events" in row:
                 lines.append(
-                    f"| {name}: {lane} | {found['events']:,d} | {found['cpu_per_million']:.1f} | "
-                    f"{found['events_per_second']:,.0f} | {found['start_cpu_seconds']:.1f} | "
-                    f"{found['written_per_million'] / 1e6:.1f} | "
-                    f"{found['command_memory'] / 1e6:,.0f}, {found['jvm_memory'] / 1e6:,.0f} |"
+                    f"| {name}: {lane} | {row['events']:,d} | {row['cpu_per_million']:.1f} | "
+                    f"{row['events_per_second']:,.0f} | {row['start_cpu_seconds']:.1f} | "
+                    f"{row['written_per_million'] / 1e6:.1f} | "
+                    f"{row['command_memory'] / 1e6:,.0f}, {row['jvm_memory'] / 1e6:,.0f} |"
                 )
     for name in ("growth", "reads"):
-        for lane, found in figures.get(name, {}).items():
-            lines.append(f"\n{name}, {lane}: {found['ratio']:.2f} times")
+        for lane, row in figures.get(name, {}).items():
+            lines.append(f"\n{name}, {lane}: {row['ratio']:.2f} times")
     return "\n".join(lines)
 
 

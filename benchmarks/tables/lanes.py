@@ -109,8 +109,8 @@ class Lane:
 
     def require_equal(self, source: Sums) -> None:
         """Raises AssertionError where the table does not have the sums of the source."""
-        found = readers.sums(self.format, self.lake, self.table)
-        assert found == source, f"{self.name}: {found}, and in the source {source}"
+        sums = readers.sums(self.format, self.lake, self.table)
+        assert sums == source, f"{self.name}: {sums}, and in the source {source}"
 
     def read_cpu(self) -> float:
         """CPU of an independent reader of the whole table, its start left out."""

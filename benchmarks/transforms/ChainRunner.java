@@ -25,7 +25,7 @@ import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /**
- * JOB: a chain, and converters behind it, over records in a loop on one thread. Says "ready PASSED" (how many records
+ * JOB: a chain, and converters after it, over records in a loop on one thread. Says "ready PASSED" (how many records
  * leave the chain). Each line that comes in is "alone SECONDS" or "converted SECONDS", to which it answers
  * "measured RECORDS CPU_SECONDS".
  *

@@ -61,7 +61,7 @@ def _ours(case: Case, pieces: list[Records], lane: str) -> tuple[Callable[[], ob
 def _figures(ours: list[float], java: list[float], aim: float | None) -> dict[str, Any]:
     made: dict[str, Any] = {"million_per_second": round(1000 / statistics.median(ours), 3)}
     if java:
-        ratios = [theirs / own for own, theirs in zip(ours, java, strict=True)]
+        ratios = [theirs / ours_rate for ours_rate, theirs in zip(ours, java, strict=True)]
         made["java_million_per_second"] = round(1000 / statistics.median(java), 3)
         made["ratio"] = round(statistics.median(ratios), 2)
         made["ratios"] = [round(ratio, 2) for ratio in ratios]
@@ -128,7 +128,9 @@ class Benchmark:
             (_nanoseconds(action), peer.nanoseconds(_WINDOW_S, is_converted=is_converted))
             for _ in range(self._runs)
         ]
-        return _figures([own for own, _ in pairs], [theirs for _, theirs in pairs], case.aim)
+        return _figures(
+            [ours_rate for ours_rate, _ in pairs], [theirs for _, theirs in pairs], case.aim
+        )
 
 
 def _line(name: str, lane: str, figures: dict[str, Any]) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.binary.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.cloudevents import CloudEventsConverter
 from headrace.converters.configured import cloudevents_settings
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from tests.converters.registry_double import numbered_avro
 

@@ -107,8 +107,8 @@ class JavaCase:
         for line in self._process.stdout:
             if line.startswith(word + " "):
                 return line.split()[1:]
-        _, told = self._process.communicate()
-        lines = [line for line in told.splitlines() if "xception" in line or "Error" in line]
+        _, output = self._process.communicate()
+        lines = [line for line in output.splitlines() if "xception" in line or "Error" in line]
         raise NoJava((lines or ["it ended"])[0][:200])
 
     def nanoseconds(self, seconds: float, *, is_converted: bool) -> float:

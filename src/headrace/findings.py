@@ -128,10 +128,10 @@ def statements(remedy: str) -> list[str]:
 def steps(remedy: str) -> Iterator[tuple[str, bool]]:
     """Yield the steps of a remedy in their order: a text, and whether it is an SQL statement."""
     end = 0
-    for found in _SQL.finditer(remedy):
-        yield from _words(remedy[end : found.start()])
-        yield " ".join(found[0].split()), True
-        end = found.end()
+    for match in _SQL.finditer(remedy):
+        yield from _words(remedy[end : match.start()])
+        yield " ".join(match[0].split()), True
+        end = match.end()
     yield from _words(remedy[end:])
 
 

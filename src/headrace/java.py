@@ -70,8 +70,8 @@ def _newest_version() -> int | None:
 
 
 def _fits(java: Path) -> bool:
-    found, newest = _version(java), _newest_version()
-    return found >= LEAST_VERSION and (newest is None or found <= newest)
+    version, newest = _version(java), _newest_version()
+    return version >= LEAST_VERSION and (newest is None or version <= newest)
 
 
 def _version(java: Path) -> int:

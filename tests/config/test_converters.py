@@ -6,10 +6,10 @@ import pytest
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.converters.avro.converter import AvroConverter
+from headrace.converters.binary.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.cloudevents import CloudEventsConverter
 from headrace.converters.configured import converter_of
 from headrace.converters.json.converter import JsonConverter
-from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.errors import HeadraceError
 from headrace.spark.source import columns
 

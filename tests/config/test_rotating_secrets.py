@@ -146,13 +146,13 @@ def test_secrets_of_clients_cross_to_another_process_as_references(
     packed = pickle.dumps(config)
     assert FIRST.encode() not in packed
     file.write_text(SECOND)
-    there = pickle.loads(packed)
-    assert there == config
-    assert setting(there, attribute).startswith(SECOND)
+    unpacked = pickle.loads(packed)
+    assert unpacked == config
+    assert setting(unpacked, attribute).startswith(SECOND)
     file.unlink()
-    there = pickle.loads(packed)  # nobody there may need it
+    unpacked = pickle.loads(packed)  # nobody there may need it
     with pytest.raises(HeadraceError, match=r"config\.secret_unreadable"):
-        settings_now({"s": setting(there, attribute)})
+        settings_now({"s": setting(unpacked, attribute)})
 
 
 def test_other_settings_and_other_sinks_are_read_once(file: Path) -> None:

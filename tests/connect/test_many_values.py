@@ -14,8 +14,8 @@ from headrace.connect.json_values import Allowance, dump_value, load_value
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.avro.values import branch_of, encode, long
+from headrace.converters.binary.texts import java_text
 from headrace.converters.json.values import JsonOptions, render
-from headrace.converters.plain.texts import java_text
 from headrace.errors import HeadraceError
 
 MONEY = Schema(Type.BYTES, name=DECIMAL, version=1, parameters=(("scale", "2"),))

@@ -144,7 +144,7 @@ class LineStream:
 class LineAnswers:
     source: LineSource
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         return error.code == "lines.lost"
 
     def follow(self, after: LineOffset) -> LineOffset:
@@ -188,7 +188,7 @@ class LineSource:
     snapshots: bool = True
     streams: bool = True
     snapshots_every_start: bool = False
-    beats_behind_snapshots: bool = True
+    beats_after_snapshots: bool = True
     lines: int = 0
     signals: dict[int, SignalProgress] = field(default_factory=dict)
     errors: dict[str, list[Exception]] = field(default_factory=dict)

@@ -133,7 +133,7 @@ def test_another_process_continues_in_the_log() -> None:
     ]
 
 
-def test_a_stream_is_behind_until_it_has_nothing_after_the_end_that_its_log_had() -> None:
+def test_a_stream_catches_up_until_it_has_nothing_after_the_end_that_its_log_had() -> None:
     query = streaming()
     query.source.lines = 3
     query.open()
@@ -141,12 +141,12 @@ def test_a_stream_is_behind_until_it_has_nothing_after_the_end_that_its_log_had(
     query.engine.watch(situations.append)
     for place in (1, 2, 3):
         assert query.poll().position == Line(place)
-        assert situations[-1].is_behind
+        assert situations[-1].is_catching_up
     query.poll()
-    assert not situations[-1].is_behind
+    assert not situations[-1].is_catching_up
     query.source.lines = 4  # what comes later is no backlog
     query.poll()
-    assert not situations[-1].is_behind
+    assert not situations[-1].is_catching_up
 
 
 def test_another_process_continues_inside_of_a_snapshot() -> None:
@@ -205,12 +205,12 @@ def test_an_error_leaves_the_snapshot_at_every_start_to_the_next_try() -> None:
 
 
 def test_what_follows_an_offset_in_a_snapshot_may_be_asked_again() -> None:
-    for query, behind in ((snapshotting(), State.STREAMING), (blocked(), State.STREAMING)):
+    for query, following in ((snapshotting(), State.STREAMING), (blocked(), State.STREAMING)):
         state = query.engine.state
         inside = query.offsets[-1]
         while query.engine.state is state:
             query.poll()
-        assert query.engine.state is behind
+        assert query.engine.state is following
         query.offsets.append(inside)
         query.polls(state)
 

@@ -263,7 +263,7 @@ def test_a_heartbeat_follows_a_snapshot() -> None:
 
 def test_no_heartbeat_follows_a_snapshot_where_debezium_has_none() -> None:
     query = snapshotting(heartbeats=Heartbeats(1000))
-    query.source.beats_behind_snapshots = False
+    query.source.beats_after_snapshots = False
     while (end := query.poll()).snapshot is not None:
         pass
     assert end.heartbeat == 0

@@ -21,7 +21,7 @@ class Feature(Enum):
     ACKNOWLEDGES = "the database keeps its log until it is acknowledged"
     SNAPSHOTS = "existing rows are read"
     SIGNALS = "signals are applied"
-    LOSES = "the log behind a reader's position can be given up"
+    LOSES = "the log before a reader's position can be given up"
 
 
 class Subject(ABC):

@@ -1,4 +1,4 @@
-"""A stream says that it is behind until it has read what its log held when it was opened."""
+"""A stream says that it catches up until it has read what its log held when it was opened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.contract.run import THINGS, Run
 from tests.contract.subject import Subject
 
 
-def test_a_stream_is_behind_until_it_has_read_what_was_there_whatever_of_it_is_captured(
+def test_a_stream_catches_up_until_it_has_read_what_was_there_whatever_of_it_is_captured(
     subject: Subject,
 ) -> None:
     with Run.start(subject, skipped_operations="c", headrace_spool_max_bytes="3MB") as run:
@@ -20,18 +20,18 @@ def test_a_stream_is_behind_until_it_has_read_what_was_there_whatever_of_it_is_c
         situations: list[Situation] = []
         run.open().watch(situations.append)
 
-        def streams(*, is_behind: bool) -> bool:
+        def streams(*, is_catching_up: bool) -> bool:
             return any(
-                each.state == State.STREAMING.value and each.is_behind is is_behind
+                each.state == State.STREAMING.value and each.is_catching_up is is_catching_up
                 for each in situations
             )
 
-        run.step_until(lambda: streams(is_behind=False))
-        assert streams(is_behind=True)
+        run.step_until(lambda: streams(is_catching_up=False))
+        assert streams(is_catching_up=True)
         assert [event for event in run.collection_events() if event.op == "u"] == [
             Event("u", 1, "last")
         ]
-        assert situations[-1].is_behind is False
+        assert situations[-1].is_catching_up is False
 
 
 def test_a_stream_of_which_nothing_is_captured_catches_up(subject: Subject) -> None:
@@ -44,7 +44,7 @@ def test_a_stream_of_which_nothing_is_captured_catches_up(subject: Subject) -> N
             lambda: (
                 situations
                 and situations[-1].state == State.STREAMING.value
-                and not situations[-1].is_behind
+                and not situations[-1].is_catching_up
             )
         )
         assert run.collection_events() == []

@@ -28,12 +28,12 @@ from headrace.connect.records import (
     Instant,
     Node,
     OrderField,
-    Part,
     ProcessingTime,
     Records,
     RowField,
     Shape,
     Struct,
+    TextPart,
     TransactionField,
     group_by_shape,
     struct_of,
@@ -195,7 +195,7 @@ def guards(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 _SCALARS = [n for n in range(len(KINDS)) if n not in (*_STRUCTS, *_MAPS)]
 _IN_TEXTS = [n for n in _SCALARS if KINDS[n].encoding is not Encoding.DECIMAL]
-"""Columns that a Part may show: numbers, texts and bytes, but no decimals."""
+"""Columns that a TextPart may show: numbers, texts and bytes, but no decimals."""
 _OF_TRANSACTION = st.sampled_from(list(TRANSACTION.names or ())[:TRANSACTION_NUMBERS]).map(
     lambda name: TransactionField(NUMBER, name)
 )
@@ -216,7 +216,7 @@ def concats() -> st.SearchStrategy[Concat]:
         choices(),
         st.one_of(st.none(), TEXTS).map(lambda text: Constant(STRING, text)),
     )
-    parts = st.builds(Part, nodes | guards(nodes), TEXTS, TEXTS, st.one_of(st.none(), TEXTS))
+    parts = st.builds(TextPart, nodes | guards(nodes), TEXTS, TEXTS, st.one_of(st.none(), TEXTS))
     return st.lists(parts, max_size=4).map(lambda found: Concat(STRING, tuple(found)))
 
 

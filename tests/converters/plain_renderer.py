@@ -13,9 +13,9 @@ from headrace.connect.records import (
     Constant,
     Guarded,
     Node,
-    Part,
     RowField,
     Struct,
+    TextPart,
 )
 from headrace.connect.rows import RowTable
 from headrace.connect.schema import Schema
@@ -73,7 +73,7 @@ class PlainRenderer:
             return self._null(node.schema)
         return render(node.schema, value, self.options)
 
-    def _part(self, part: Part, number: int) -> str | None:
+    def _part(self, part: TextPart, number: int) -> str | None:
         text = self.node(part.node, number)
         if text == "null":
             return part.null

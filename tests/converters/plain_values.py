@@ -24,15 +24,15 @@ from headrace.connect.records import (
     Instant,
     Node,
     OrderField,
-    Part,
     ProcessingTime,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.rows import NULL as NO_NUMBER
 from headrace.connect.rows import RowTable
-from headrace.converters.plain.texts import java_text
+from headrace.converters.binary.texts import java_text
 
 NOW = 1_790_000_000_123_456_789
 """Nanoseconds: the processing time of tests that freeze the clock."""
@@ -115,7 +115,7 @@ class PlainValues:
             return True
         return node.presence is not None and self.value(node.presence, number) is None
 
-    def _part(self, part: Part, number: int) -> str | None:
+    def _part(self, part: TextPart, number: int) -> str | None:
         value = self.value(part.node, number)
         if value is None and not isinstance(part.node, TransactionField):
             value = part.node.schema.default

@@ -151,17 +151,19 @@ def image_of(cells: list[tuple[CellKind, bytes]]) -> bytes:
 
 @given(CELLS, st.binary(max_size=5))
 def test_the_codec_reads_what_was_written(
-    cells: list[tuple[CellKind, bytes]], behind: bytes
+    cells: list[tuple[CellKind, bytes]], following: bytes
 ) -> None:
     raw = image_of(cells)
     values = [raw if kind in (CellKind.TEXT, CellKind.BINARY) else None for kind, raw in cells]
-    found = images.cells(raw + behind, unavailable=images.ABSENT)
+    found = images.cells(raw + following, unavailable=images.ABSENT)
     for (kind, _), value, got in zip(cells, values, found, strict=True):
         assert got is images.ABSENT if kind is CellKind.UNAVAILABLE else got == value
-    assert images.is_whole(raw + behind) == all(kind != CellKind.UNAVAILABLE for kind, _ in cells)
+    assert images.is_whole(raw + following) == all(
+        kind != CellKind.UNAVAILABLE for kind, _ in cells
+    )
     if all(kind is not CellKind.BINARY for kind, _ in cells):
         assert images.make_image(found) == raw
-    memory = np.frombuffer(raw + behind + bytes(PADDING), np.uint8)
+    memory = np.frombuffer(raw + following + bytes(PADDING), np.uint8)
     at = address_of(memory)
     checked = np.zeros((len(cells), 3), np.int64)
     assert _split_checked(at, at + len(raw), len(cells), address_of(checked)) == at + len(raw)

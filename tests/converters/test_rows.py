@@ -62,12 +62,14 @@ def facts(table: str) -> RelationFacts:
 def convert(index: Index, shapes: dict[int, Any]) -> tuple[RowTable, list[dict[str, Any]]]:
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
     records = group_by_shape(table, shapes)
-    found: list[dict[str, Any]] = []
+    rendered: list[dict[str, Any]] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
         for batch in json_converter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1)):
             # The batch's memory is used again: copy it.
-            found += pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema).to_pylist()
-    return table, found
+            rendered += pa.RecordBatch.from_pylist(
+                batch.to_pylist(), schema=batch.schema
+            ).to_pylist()
+    return table, rendered
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -118,10 +120,10 @@ def changes(draw: st.DrawFn) -> bytes:
 def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
     index = Index(raw, [6, 6])
     shapes = {n: shape_of(facts(f"t{n}"), SETTINGS) for n in (0, 1)}
-    table, found = convert(index, shapes)
-    assert len(found) == len(table.rows)
+    table, rendered = convert(index, shapes)
+    assert len(rendered) == len(table.rows)
     plain = PlainRenderer(table, OPTIONS)
-    for number, (row, record) in enumerate(zip(table.rows, found, strict=True)):
+    for number, (row, record) in enumerate(zip(table.rows, rendered, strict=True)):
         shape = shapes[int(row["relation"])]
         assert shape.key is not None
         assert shape.value is not None
@@ -136,8 +138,8 @@ def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
 def test_sequences_are_distinct_and_sort_in_the_order_of_the_log(raw: bytes) -> None:
     index = Index(raw, [6, 6])
     shapes = {n: shape_of(facts(f"t{n}"), SETTINGS) for n in (0, 1)}
-    _table, found = convert(index, shapes)
-    sequences = [record["sequence"] for record in found]
+    _table, rendered = convert(index, shapes)
+    sequences = [record["sequence"] for record in rendered]
     assert sequences == sorted(set(sequences))
     assert {len(s) for s in sequences} == {57}
 
@@ -146,8 +148,8 @@ def test_both_halves_of_a_key_change_carry_each_others_key() -> None:
     new = image(cell(b"2"), *[cell(None)] * 5)
     old = image(cell(b"1"), *[cell(None)] * 5)
     raw = begin(10) + update(0, new, old, b"K") + commit(10, 20)
-    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
-    headers = [[(h["key"], h["value"]) for h in record["headers"]] for record in found]
+    _table, rendered = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
+    headers = [[(h["key"], h["value"]) for h in record["headers"]] for record in rendered]
     assert headers[0][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
     assert headers[1][0] == ("__debezium.newkey", b'{"int4 \\"column\\"":2}')
     assert headers[2][0] == ("__debezium.oldkey", b'{"int4 \\"column\\"":1}')
@@ -163,8 +165,8 @@ def test_a_row_larger_than_a_batch_is_rendered_whole() -> None:
     large = b"x" * (3 << 20)
     new = image(cell(b"1"), cell(large), *[cell(None)] * 4)
     raw = begin(10) + insert(0, new) + commit(10, 20)
-    _table, found = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
-    assert json.loads(found[0]["value"])["after"]['text "column"'] == large.decode()
+    _table, rendered = convert(Index(raw, [6]), {0: shape_of(facts("t"), SETTINGS)})
+    assert json.loads(rendered[0]["value"])["after"]['text "column"'] == large.decode()
 
 
 def test_schemas_stand_around_key_and_value_when_asked_for() -> None:
@@ -198,9 +200,9 @@ def test_cells_that_python_renders_are_rendered_in_every_row_of_a_long_slice() -
         sparse = cell(b"x%d" % n) if n % 100 == 0 else cell(None)
         rows.append(insert(0, image(cell(b"%d" % n), cell(b"%d" % (n // 2)), sparse)))
     raw = begin(10) + b"".join(rows) + commit(10, 20)
-    _table, found = convert(Index(raw, [3]), {0: shape_of(table, SETTINGS)})
-    assert len(found) == count
-    for n, record in enumerate(found):
+    _table, rendered = convert(Index(raw, [3]), {0: shape_of(table, SETTINGS)})
+    assert len(rendered) == count
+    for n, record in enumerate(rendered):
         after = json.loads(record["value"])["after"]
         sparse_digest = rule.digest(f"x{n}") if n % 100 == 0 else None
         assert after == {"id": n, "c0": rule.digest(str(n // 2)), "c1": sparse_digest}
@@ -219,9 +221,9 @@ def test_texts_that_grow_when_python_renders_them_have_room() -> None:
         for n in range(count)
     ]
     raw = begin(10) + b"".join(rows) + commit(10, 20)
-    _table, found = convert(Index(raw, [columns + 1]), {0: shape_of(table, SETTINGS)})
-    assert len(found) == count
-    for n, record in enumerate(found):
+    _table, rendered = convert(Index(raw, [columns + 1]), {0: shape_of(table, SETTINGS)})
+    assert len(rendered) == count
+    for n, record in enumerate(rendered):
         value = json.loads(record["value"])
         assert set(list(value["before"].values())[1:]) == {rule.digest(str(n % 2))}
         assert set(list(value["after"].values())[1:]) == {rule.digest(str(n % 3))}

@@ -34,10 +34,10 @@ from headrace.connect.rows import Sequences
 from headrace.connect.schema import Field, Schema, Type
 from headrace.connect.trees import as_struct, member
 from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.binary.converters import SimpleConverter, StringConverter
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.replication.pgoutput import cell, image
@@ -200,14 +200,14 @@ def test_headers_of_every_record_are_rendered_with_it() -> None:
         memory.row(new=raw, counterpart=raw, operation=ord("u"), flags=flags,
                    part=(0, 2, 0)[number])  # fmt: skip
     here = Cell(OPTIONAL, Image.NEW, 0, Encoding.STRING, 0, bytes.decode)
-    there = Cell(OPTIONAL, Image.COUNTERPART, 0, Encoding.PYTHON, 0, reversed_text)
+    counterpart = Cell(OPTIONAL, Image.COUNTERPART, 0, Encoding.PYTHON, 0, reversed_text)
     headers = (
         Header("constant", Constant(OPTIONAL, "c")),
         Header("null", Constant(OPTIONAL, None)),
         Header("cell", here),
         Header("made", column(identity)),
-        Header("created", there, On.CREATE),
-        Header("deleted", there, On.DELETE),
+        Header("created", counterpart, On.CREATE),
+        Header("deleted", counterpart, On.DELETE),
     )
     shape = Shape("t", None, here, headers)
     (records,) = group_by_shape(memory.table(), {0: shape})

@@ -6,7 +6,7 @@ from headrace.config.regex import compile_java_regex
 from headrace.connectors.mongodb.events import SCHEMA_PARTS
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.debezium.naming.names import AS_NAMED, NameAdjustment, NameAdjustmentMode
-from headrace.debezium.naming.topics import Replacement, TopicNames, TopicNamingStrategy
+from headrace.debezium.naming.topics import NameReplacement, TopicNames, TopicNamingStrategy
 
 AVRO = NameAdjustment(NameAdjustmentMode.AVRO, NameAdjustmentMode.AVRO)
 
@@ -40,7 +40,7 @@ def test_tables_that_are_routed_to_one_topic_share_it_on_purpose() -> None:
     routed = TopicNames(
         "p",
         strategy=TopicNamingStrategy.SCHEMA_REGEX,
-        routing=Replacement(compile_java_regex(r"(.*)_\d+"), "$1"),
+        routing=NameReplacement(compile_java_regex(r"(.*)_\d+"), "$1"),
     )
     assert clashes(("s", "t_1"), ("s", "t_2"), topics=routed) == []
 

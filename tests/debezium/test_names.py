@@ -11,7 +11,7 @@ from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.debezium.naming.topics import (
     KeyField,
-    Replacement,
+    NameReplacement,
     TopicNames,
     TopicNamingStrategy,
     unicode_sanitized,
@@ -41,8 +41,10 @@ def test_a_regex_strategy_joins_tables_and_distinguishes_their_rows() -> None:
     topics = TopicNames(
         "p",
         strategy=TopicNamingStrategy.SCHEMA_REGEX,
-        routing=Replacement(compile_java_regex(r"(.*)shard_[0-9]+"), "$1all\\$"),
-        key_field=KeyField("from", Replacement(compile_java_regex(r".*shard_([0-9]+)"), "<$1>")),
+        routing=NameReplacement(compile_java_regex(r"(.*)shard_[0-9]+"), "$1all\\$"),
+        key_field=KeyField(
+            "from", NameReplacement(compile_java_regex(r".*shard_([0-9]+)"), "<$1>")
+        ),
     )
     assert topics.data("s", "shard_12") == "p.s.all$"
     assert topics.key_fields("s", "shard_12") == (("from", "<12>"),)
@@ -52,7 +54,7 @@ def test_a_regex_strategy_joins_tables_and_distinguishes_their_rows() -> None:
 
 
 def test_a_routing_that_gives_no_name_keeps_the_topic() -> None:
-    topics = TopicNames("p", routing=Replacement(compile_java_regex(".*"), ""))
+    topics = TopicNames("p", routing=NameReplacement(compile_java_regex(".*"), ""))
     assert topics.data("s", "t") == "p.s.t"
 
 

@@ -54,11 +54,11 @@ def test_values_come_before_and_after_containers_of_every_depth(
     neighbours: list[tuple[object, object]], kinds: list[str], dialect: Dialect
 ) -> None:
     value: object = None
-    for (before, behind), kind in zip(neighbours, kinds, strict=False):
+    for (before, after), kind in zip(neighbours, kinds, strict=False):
         if kind == "array":
-            value = [before, value, behind]
+            value = [before, value, after]
         else:
-            value = {"a": before, "": value, "z": behind}
+            value = {"a": before, "": value, "z": after}
             value = Code("f()", value) if kind == "scope" else value
     document = {"v": value}
     raw = encode(document)
@@ -126,8 +126,10 @@ def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_after_it()
             continue
         dialect = list(Dialect)[number % len(Dialect)]
         for length in range(len(cell) + 1):
-            behind = bytes([random.choice((0, 1, 255))]) * PADDING
-            address = source.take(cell[:length] + random.choice((behind, cell[length:] + behind)))
+            following = bytes([random.choice((0, 1, 255))]) * PADDING
+            address = source.take(
+                cell[:length] + random.choice((following, cell[length:] + following))
+            )
             room = MOST_GROWTH * length + SLACK
             out = text.take(room)
             end = write_text(address, length, int(dialect), 0, MOST_GROWTH, out)

@@ -1,4 +1,4 @@
-"""Texts of cells: the compiled encoders against the exact decoders behind them."""
+"""Texts of cells: the compiled encoders against the exact decoders."""
 
 from __future__ import annotations
 

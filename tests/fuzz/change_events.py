@@ -15,7 +15,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
 from headrace.connectors.mongodb.streaming.known_collections import Collections
-from headrace.connectors.mongodb.streaming.replies import Member, each_member, members
+from headrace.connectors.mongodb.streaming.replies import ReplyMember, each_member, members
 from headrace.documents.bson import DOCUMENT, Kind
 from headrace.documents.fields import FieldRules
 from headrace.streaming.changes.key_columns import KeyRendering
@@ -133,7 +133,7 @@ def _plain(raw: bytes) -> dict[str, object]:
     }
 
 
-def _cell(raw: bytes, member: Member | None, *, is_key: bool = False) -> bytes | None:
+def _cell(raw: bytes, member: ReplyMember | None, *, is_key: bool = False) -> bytes | None:
     if member is None or (member.kind == Kind.NULL and not is_key):
         return None
     return bytes([member.kind]) + raw[member.begin : member.end]

@@ -57,7 +57,7 @@ STATEMENTS = {
     "rows": SQL.rows(
         TABLE, SQL.columns(("id", "note")), KEY, [SQL.compared(KEY, ">", ("1", "2"))], limit=5
     ),
-    "key_behind": SQL.key_behind(TABLE, KEY, [SQL.compared(KEY, ">=", ("1", "2"))], 100),
+    "key_after": SQL.key_after(TABLE, KEY, [SQL.compared(KEY, ">=", ("1", "2"))], 100),
     "largest_key": SQL.largest_key(TABLE, KEY, (), alone=True),
     "bounds": SQL.bounds(TABLE, KEY, (), alone=True, size=10, count=3),
     "is_after": f"WHERE {SQL.is_after(NULLABLE, ('1', '2'))}",
@@ -72,7 +72,7 @@ def test_every_name_of_a_statement_is_quoted(statement: str) -> None:
     assert set(re.findall(r"[A-Za-z_]+", bare)) <= _WORDS, statement
 
 
-@pytest.mark.parametrize("name", ["rows", "key_behind", "largest_key", "bounds"])
+@pytest.mark.parametrize("name", ["rows", "key_after", "largest_key", "bounds"])
 def test_columns_belong_to_the_alias_that_their_table_has(name: str) -> None:
     statement = STATEMENTS[name]
     assert "⟨t⟩.⟨id⟩" in statement
@@ -80,7 +80,7 @@ def test_columns_belong_to_the_alias_that_their_table_has(name: str) -> None:
 
 
 def test_a_value_is_written_by_the_type_of_its_column() -> None:
-    for statement in (STATEMENTS["rows"], STATEMENTS["key_behind"], STATEMENTS["is_after"]):
+    for statement in (STATEMENTS["rows"], STATEMENTS["key_after"], STATEMENTS["is_after"]):
         assert "⟨VARCHAR⟩ '1'" in statement
 
 

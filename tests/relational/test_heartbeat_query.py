@@ -7,18 +7,18 @@ import logging
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.relational.heartbeat_query import Failure, HeartbeatQuery
+from headrace.relational.heartbeat_query import HeartbeatFailure, HeartbeatQuery
 
 
 class DriverError(Exception):
     """An error of the driver; `failure` is its kind."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: HeartbeatFailure) -> None:
         super().__init__(failure)
         self.failure = failure
 
 
-def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
+def explain(error: Exception) -> tuple[HeartbeatFailure, HeadraceError] | None:
     if not isinstance(error, DriverError):
         return None
     return error.failure, HeadraceError("db.failed", "it failed", "Look.", retriable=True)
@@ -55,7 +55,7 @@ def test_the_query_runs_and_the_connection_stays_open() -> None:
 
 
 def test_a_missing_table_is_an_error_of_the_configuration() -> None:
-    connection = Connection(DriverError(Failure.NO_TABLE))
+    connection = Connection(DriverError(HeartbeatFailure.NO_TABLE))
     with pytest.raises(HeadraceError, match=r"db\.heartbeat_table") as raised:
         query(connection).run()
     assert not raised.value.retriable
@@ -63,7 +63,7 @@ def test_a_missing_table_is_an_error_of_the_configuration() -> None:
 
 
 def test_a_server_that_goes_is_an_error_that_says_so() -> None:
-    connection = Connection(DriverError(Failure.SERVER_GOES))
+    connection = Connection(DriverError(HeartbeatFailure.SERVER_GOES))
     with pytest.raises(HeadraceError, match=r"db\.failed") as raised:
         query(connection).run()
     assert raised.value.retriable
@@ -71,7 +71,7 @@ def test_a_server_that_goes_is_an_error_that_says_so() -> None:
 
 
 def test_another_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    connection = Connection(DriverError(Failure.OTHER))
+    connection = Connection(DriverError(HeartbeatFailure.OTHER))
     with caplog.at_level(logging.WARNING):
         query(connection).run()
     assert "it failed" in caplog.text
@@ -87,14 +87,14 @@ def test_what_is_not_the_drivers_is_raised(error: Exception) -> None:
 
 
 def test_a_query_that_is_looked_at_is_an_error_or_a_warning_as_its_first_run_would_be() -> None:
-    def found(failure: Failure | None) -> list[tuple[str, str]]:
+    def found(failure: HeartbeatFailure | None) -> list[tuple[str, str]]:
         connection = Connection(None if failure is None else DriverError(failure))
         findings = query(connection).examine()
         assert connection.closed == 1
         return [(finding.code, finding.level) for finding in findings]
 
     assert found(None) == []
-    assert found(Failure.NO_TABLE) == [("db.heartbeat_table", "error")]
-    assert found(Failure.OTHER) == [("db.heartbeat_query", "warning")]
+    assert found(HeartbeatFailure.NO_TABLE) == [("db.heartbeat_table", "error")]
+    assert found(HeartbeatFailure.OTHER) == [("db.heartbeat_query", "warning")]
     with pytest.raises(HeadraceError, match=r"db\.failed"):
-        found(Failure.SERVER_GOES)
+        found(HeartbeatFailure.SERVER_GOES)

@@ -34,8 +34,8 @@ def test_the_condition_takes_the_rows_after_the_bound_and_its_not_the_others(
     condition = is_beyond(COLUMNS, [None if value is None else literal(value) for value in bound])
     for text, expected in ((condition, True), (f"NOT {condition}", False)):
         taken = connection.execute(f"SELECT a, b, c FROM t WHERE {text}").fetchall()
-        behind = [row for row in present if (order(row) > order(bound)) is expected]
-        assert sorted(map(order, taken)) == sorted(map(order, behind))
+        expected_rows = [row for row in present if (order(row) > order(bound)) is expected]
+        assert sorted(map(order, taken)) == sorted(map(order, expected_rows))
     connection.close()
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headrace.sinks.file import parts as files
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part
+from headrace.sinks.file.parts import FilePart
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -18,7 +18,7 @@ class Stop(BaseException):
     """The process is killed here."""
 
 
-def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=False) -> Part:
+def write_part(folder: Path, batch: int, number: int, sequences, *, indexed=False) -> FilePart:
     text = [f"{sequence:08x}" for sequence in sequences]
     record_batch = pa.record_batch({
         "topic": pa.array(["t"] * len(text)), "key": pa.nulls(len(text), pa.string()),

@@ -10,7 +10,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.file import parts as files
 from headrace.sinks.file import tail
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part
+from headrace.sinks.file.parts import FilePart
 from tests.sinks.parts import Stop, values, write_part
 
 
@@ -23,7 +23,7 @@ def output(tmp_path):
 
 def test_parts_are_joined_in_the_order_of_their_sequences(output, tmp_path):
     parts = [write_part(tmp_path, 1, i, range(10 * i, 10 * i + 10)) for i in (2, 0, 1)]
-    output.commit([*parts, Part("1-3-0", 0, 0, b"", b"", True, False)], 1, "q")
+    output.commit([*parts, FilePart("1-3-0", 0, 0, b"", b"", True, False)], 1, "q")
     assert values(output) == list(range(30))
     assert list(output.parts.iterdir()) == []
 

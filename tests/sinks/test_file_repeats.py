@@ -17,7 +17,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part
+from headrace.sinks.file.parts import FilePart
 from tests.sinks.parts import Stop, values, write_part
 from tests.spark.supervised import Run, await_lines, ids
 
@@ -31,7 +31,7 @@ def output(tmp_path: Path) -> Output:
     return output
 
 
-def parts_of(output: Output, batch: int, sequences: range, *, slices: int = 2) -> list[Part]:
+def parts_of(output: Output, batch: int, sequences: range, *, slices: int = 2) -> list[FilePart]:
     size = max(1, -(-len(sequences) // slices))
     pieces = [sequences[at : at + size] for at in range(0, len(sequences), size)]
     folder = output.path.parent

@@ -104,15 +104,15 @@ def test_the_first_range_has_them_and_its_records_stand_before_the_rows(tmp_path
 
 def test_another_process_continues_after_them(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path)
-    before, behind = ranges(snapshot)[:2]
-    place = behind.snapshot.after
+    before, after = ranges(snapshot)[:2]
+    place = after.snapshot.after
     assert place["ordinal"] == PREFACE_ORDINAL + 1
-    (again,) = snapshot.slices(before, behind)
+    (again,) = snapshot.slices(before, after)
     assert len(read([again])) == 2
     snapshot.close()
-    following = snapshot.poll(behind)
+    following = snapshot.poll(after)
     assert following.snapshot.chunks
-    assert [r["topic"] for r in read(snapshot.slices(behind, following))] == ["s.things"] * 2
+    assert [r["topic"] for r in read(snapshot.slices(after, following))] == ["s.things"] * 2
 
 
 def test_a_snapshot_without_tables_has_them_too_whatever_the_mode(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import ConsoleSink
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.sink import FileSink
-from headrace.spark.supervisor import Limits
+from headrace.spark.supervisor import RunLimits
 from tests.spark.numbered_source import NumberedSource
 
 
@@ -45,7 +45,7 @@ def main(folder, sink, idle_exit):
             writer = writer.foreachBatch(console.write)
         return writer.start()
 
-    limits = Limits(retry_wait_ms=100, idle_exit=float(idle_exit))
+    limits = RunLimits(retry_wait_ms=100, idle_exit=float(idle_exit))
     try:
         summary = supervise(session, start, limits, messages, on_progress=console.progress)
         print(

@@ -57,6 +57,6 @@ def test_the_daemon_of_workers_has_every_converter():
         "headrace.converters.avro.converter",
         "headrace.converters.cloudevents",
         "headrace.converters.json.converter",
-        "headrace.converters.plain.converters",
+        "headrace.converters.binary.converters",
         "headrace.converters.typed.converters",
     } <= set(run.stdout.split())

@@ -16,7 +16,7 @@ from headrace.kafka import registry as client
 from headrace.kafka.registry import Registry
 from headrace.kafka.schema_ids import SchemaIds
 from headrace.spark import task
-from headrace.spark.registration import Registration
+from headrace.spark.registration import SchemaRegistration
 from headrace.spark.slice_partition import partitions_of
 from headrace.spark.source import HeadraceReader
 from tests.connectors.postgresql.harness import Reader
@@ -76,7 +76,7 @@ class Stream:
 
     def start(self) -> None:
         """A source process."""
-        self.registration = Registration(self.reader.config, SchemaIds())
+        self.registration = SchemaRegistration(self.reader.config, SchemaIds())
 
     def partitions(self) -> list[bytes]:
         """The next range as it travels to tasks; the same one until it is read."""

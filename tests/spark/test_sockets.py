@@ -116,12 +116,12 @@ def test_what_a_killed_process_left_is_swept_and_what_is_used_is_not(start: Star
 
 
 def test_a_folder_of_somebody_else_is_not_used(start: Start, temporary: Path) -> None:
-    mine = temporary / "mine"
-    mine.mkdir()
-    (temporary / f"headrace-{os.geteuid()}").symlink_to(mine)
+    usable = temporary / "mine"
+    usable.mkdir()
+    (temporary / f"headrace-{os.geteuid()}").symlink_to(usable)
     folder = Path(line(start(FOLDER)))
     assert mode(folder) == 0o700
-    assert list(mine.iterdir()) == []
+    assert list(usable.iterdir()) == []
 
 
 def test_a_path_that_is_too_long_for_sockets_is_not_used(start: Start, temporary: Path) -> None:

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from headrace.errors import HeadraceError
 from headrace.spark import supervisor
-from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
+from headrace.spark.supervisor import RunLimits, Supervisor, find_failure, has_caught_up
 from tests.resident.resident import Resident
 from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
@@ -82,7 +82,7 @@ def test_the_console_shows_a_few_lines_of_a_batch(tmp_path, resident: Resident):
 class Unstarted(Supervisor):
     """The supervisor of a query that never starts; `_listening` needs a session."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RunLimits) -> None:
         self.starts = 0
         super().__init__(None, self.begin, limits, on_restart=lambda *_: None)
 
@@ -99,7 +99,7 @@ class Unstarted(Supervisor):
 
 
 def test_what_spark_refuses_to_start_is_not_tried_again():
-    run = Unstarted(Limits(retry_wait_ms=1))
+    run = Unstarted(RunLimits(retry_wait_ms=1))
     with pytest.raises(HeadraceError, match="does not support streamed writing"):
         run.run()
     assert run.starts == 1
@@ -115,7 +115,7 @@ class Unreachable(Unstarted):
 
 @pytest.mark.parametrize("wait_ms", [1, 3_600_000])
 def test_a_limit_of_seconds_also_ends_a_run_that_only_fails(wait_ms):
-    run = Unreachable(Limits(retry_wait_ms=wait_ms, seconds=0.1))
+    run = Unreachable(RunLimits(retry_wait_ms=wait_ms, seconds=0.1))
     assert run.run().reason == "seconds"
     assert run.starts >= 1
 
@@ -132,7 +132,7 @@ class Watched(Unstarted):
 
 
 def test_seconds_do_not_count_before_the_source_has_begun(monkeypatch):
-    run = Watched(Limits(seconds=0.001))
+    run = Watched(RunLimits(seconds=0.001))
     monkeypatch.setattr(supervisor, "waited_for", lambda _query: "")
     monkeypatch.setattr(Watched, "_stop_query", lambda *_: None)
     monkeypatch.setattr(supervisor, "has_begun", lambda _query: run.looks > 20)
@@ -141,7 +141,7 @@ def test_seconds_do_not_count_before_the_source_has_begun(monkeypatch):
 
 
 def test_seconds_count_for_a_source_that_says_nothing_for_long(monkeypatch):
-    run = Watched(Limits(seconds=0.001))
+    run = Watched(RunLimits(seconds=0.001))
     monkeypatch.setattr(supervisor, "waited_for", lambda _query: "")
     monkeypatch.setattr(Watched, "_stop_query", lambda *_: None)
     monkeypatch.setattr(supervisor, "has_begun", lambda _query: False)
@@ -251,7 +251,7 @@ def test_a_source_has_caught_up_when_its_connector_says_so(latest, end, caught_u
 )
 def test_only_a_source_that_streams_or_has_ended_is_idle(monkeypatch, state, is_over):
     monkeypatch.setattr(supervisor, "source_state", lambda _query: state)
-    watched = Supervisor(None, lambda: None, Limits(idle_exit=1.0))
+    watched = Supervisor(None, lambda: None, RunLimits(idle_exit=1.0))
     watched._watch.said_idle = True  # Spark found nothing new, and no micro-batch has run yet
     waiting = SimpleNamespace(status={"isTriggerActive": True, "message": "Waiting for data"})
     assert watched._is_idle(waiting, watched._watch.last_active + 2) is is_over
@@ -268,7 +268,7 @@ def test_only_a_source_that_streams_or_has_ended_is_idle(monkeypatch, state, is_
 )
 def test_a_source_that_gives_nothing_but_heartbeats_is_idle(monkeypatch, rows, start, end, is_over):
     monkeypatch.setattr(supervisor, "source_state", lambda _query: "streaming")
-    watched = Supervisor(None, lambda: None, Limits(idle_exit=10.0))
+    watched = Supervisor(None, lambda: None, RunLimits(idle_exit=10.0))
     watch = watched._watch
     now = time.monotonic()
     watch.last_active = now - 20

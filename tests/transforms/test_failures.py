@@ -84,7 +84,7 @@ def test_without_a_topic_for_them_they_are_left_out_and_logged_where_that_is_ask
 
 
 def test_dead_letters_may_have_no_reason() -> None:
-    policy = FailurePolicy(tolerates=True, dead_letters="dead", tells=False)
+    policy = FailurePolicy(tolerates=True, dead_letters="dead", has_context=False)
     assert run(policy, "f")[0]["headers"] == []
 
 

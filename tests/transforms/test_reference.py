@@ -10,7 +10,7 @@ import pytest
 
 from headrace.cli import main
 from headrace.transforms import apply_json
-from headrace.transforms.reference import behind, index, page_of, pages, short_names, shown
+from headrace.transforms.reference import index, page_of, pages, short_names, shown, transformed
 from headrace.transforms.registry import (
     find_predicate,
     find_transform,
@@ -66,7 +66,7 @@ def test_an_example_shows_what_its_transform_or_predicate_does(
 ) -> None:
     assert declaration.meaning.endswith(".")
     if declaration.example is not None:
-        made = behind(declaration.example, java_class)
+        made = transformed(declaration.example, java_class)
         assert made is None or "error" not in made
         assert shown(made) != shown(declaration.example.record())
 

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print findings; return 1 if one is an error."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
-    own, of_sink = Findings(), Findings()
+    of_file, of_sink = Findings(), Findings()
 
     def look_at_sink() -> None:
         nonlocal pipeline
@@ -66,16 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline = with_sink(pipeline, definition)
         of_sink.add_all(_sink_findings(pipeline, definition))
 
-    own.guard(look_at_sink)
+    of_file.guard(look_at_sink)
     folder = pipeline.config.headrace_checkpoint_dir
     checkpoint = stored = None
     if folder is not None:
         refuse_file(Path(folder))
         checkpoint = Path(folder) / "checkpoint"
         stored = stored_offset(checkpoint)
-        own.extend(_of_checkpoint(checkpoint, stored))
+        of_file.extend(_of_checkpoint(checkpoint, stored))
     findings: list[CheckResult] = [
-        *own,
+        *of_file,
         *check(pipeline.config, stored),
         *of_sink,
     ]
@@ -134,15 +134,15 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
             continue
         remark = f"-- {finding.level}: {' '.join(finding.message.split())}"
         section = ""
-        told: set[str] = set()
+        begun: set[str] = set()
         for step, is_statement in _ordered(finding.remedy):
             if step.startswith(_SESSION):
                 section = step
                 continue
             lines = sections.setdefault(section, [])
-            if section not in told:
+            if section not in begun:
                 lines.append(remark)
-                told.add(section)
+                begun.add(section)
             is_ready = is_statement and finding.level == "error" and "…" not in step
             lines.append(step if is_ready else f"-- {step}")
     for section, lines in sections.items():

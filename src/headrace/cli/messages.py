@@ -220,7 +220,7 @@ class LogOfMessages(logging.Handler):
         """Stop writing the log as messages, and remove the live line, because the verb has
         ended."""
         log = logging.getLogger(LOG)
-        for handler in [one for one in log.handlers if isinstance(one, LogOfMessages)]:
+        for handler in [added for added in log.handlers if isinstance(added, LogOfMessages)]:
             log.removeHandler(handler)
             handler._messages.end()
 

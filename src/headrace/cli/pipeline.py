@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.kernels.needed import Kernels
     from headrace.spark.monitoring.observed import ObservedQuery
-    from headrace.spark.supervisor import Limits, Summary
+    from headrace.spark.supervisor import RunLimits, Summary
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class Pipeline:
 
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
-    ) -> Limits:
+    ) -> RunLimits:
         """Return the supervisor's limits, with the configuration's retries. A query that `prints`
         its events ends with the reader of standard output."""
         from headrace.sinks.closed import is_unread
-        from headrace.spark.supervisor import Limits
+        from headrace.spark.supervisor import RunLimits
 
-        return Limits(
+        return RunLimits(
             max_retries=self.config.errors_max_retries,
             retry_wait_ms=self.config.retriable_restart_connector_wait_ms,
             idle_exit=idle_exit,
@@ -295,7 +295,7 @@ def open_session(
 def supervise(
     session: Session,
     start: Callable[[], StreamingQuery],
-    limits: Limits,
+    limits: RunLimits,
     messages: Messages,
     *,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
@@ -311,7 +311,7 @@ def supervise(
     phases = Progress(messages, rows_of)
     observed = observed or ObservedQuery()
 
-    def tell(failure: HeadraceError, wait: float) -> None:
+    def restarts(failure: HeadraceError, wait: float) -> None:
         observed.failed(failure, is_tried_again=True)
         again = f"{failure.message}; again in {wait:g} s"
         messages.warning(again, failure.code, retriable=failure.retriable)
@@ -333,7 +333,7 @@ def supervise(
         limits,
         on_progress=progressed,
         on_idle=observed.idle,
-        on_restart=tell,
+        on_restart=restarts,
         on_stop=session.jvm.mute,
         on_repeat=session.jvm.terminate,
         rows_of=phases.count,

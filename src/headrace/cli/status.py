@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.cli.messages import Messages, one_line
-from headrace.config.kinds import Kind, duration, size
+from headrace.config.kinds import ValueKind, duration, size
 from headrace.errors import HeadraceError
 from headrace.findings import aligned, counted, sized
 from headrace.spark.monitoring.files import Known, known_of, running_reports
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _of(kind: Kind[int]) -> Callable[[str], int]:
+def _of(kind: ValueKind[int]) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             return kind.parse(text)
@@ -72,14 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _UNKNOWN
     now = time.time()
     if arguments.json:
-        listed = [_json(one, now) for one in known]
+        listed = [_json(query, now) for query in known]
         print(json.dumps(listed if arguments.checkpoint is None else listed[0], indent=2))
     else:
-        print("\n\n".join("\n".join(_lines(one, now)) for one in known))
+        print("\n\n".join("\n".join(_lines(query, now)) for query in known))
     status = 0
-    for one in known:
-        for exit_status, text in _beyond(one, arguments, now):
-            messages.warning(f"{_title(one)}: {text}")
+    for query in known:
+        for exit_status, text in _beyond(query, arguments, now):
+            messages.warning(f"{_title(query)}: {text}")
             status = max(status, exit_status)
     return status
 

@@ -18,7 +18,7 @@ from headrace.errors import HeadraceError
 from headrace.findings import counted
 
 if TYPE_CHECKING:
-    from headrace.transforms.chain import Chain, Step
+    from headrace.transforms.chain import Chain, ChainStep
 
 _AT_ONCE = 10_000  # records
 
@@ -77,7 +77,7 @@ def _without_schemas(chain: Chain, counts: _Counts) -> HeadraceError:
     )
 
 
-def _takes_schemas_only(step: Step) -> bool:
+def _takes_schemas_only(step: ChainStep) -> bool:
     from headrace.transforms.transform import TakesSchemasOnly
 
     return isinstance(step.transform, TakesSchemasOnly)

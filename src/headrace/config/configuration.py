@@ -102,12 +102,12 @@ class Configuration:
         hidden = HiddenTexts(tuple(reading.hidden))
         object.__setattr__(config, "hidden", hidden)
         concerned = {problem.property for problem in reading.problems}
-        for found in config.check():
-            problem = found
+        for finding in config.check():
+            problem = finding
             if prefix:
-                named = found.message.startswith(found.property)
-                message = prefix + ("" if named else f"{found.property}: ") + found.message
-                problem = found._replace(property=prefix + found.property, message=message)
+                named = finding.message.startswith(finding.property)
+                message = prefix + ("" if named else f"{finding.property}: ") + finding.message
+                problem = finding._replace(property=prefix + finding.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
         warnings = tuple(hidden.in_finding(warning) for warning in reading.warnings)

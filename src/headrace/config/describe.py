@@ -26,7 +26,10 @@ def describe_rows(declarations: type[Configuration]) -> list[Row]:
         *declarations.families().values(),
     ]
     groups = list(Group)
-    return [_row(one) for one in sorted(declared, key=lambda one: groups.index(one.group))]
+    return [
+        _row(declaration)
+        for declaration in sorted(declared, key=lambda declaration: groups.index(declaration.group))
+    ]
 
 
 def describe_markdown(declarations: type[Configuration], *, title: str) -> str:
@@ -69,7 +72,9 @@ def _row(declaration: Property[Any] | Family[Any]) -> Row:
         if declaration.refused_values:
             status += f"; refused: {', '.join(declaration.refused_values)}"
         if declaration.aliases:
-            former = (f"{one} (read as {current})" for one, current in declaration.aliases.items())
+            former = (
+                f"{alias} (read as {current})" for alias, current in declaration.aliases.items()
+            )
             status += f"; former values: {', '.join(former)}"
     return Row(
         declaration.group.value,

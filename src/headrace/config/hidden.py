@@ -45,12 +45,12 @@ class HiddenText:
         """Return the hidden values, including those of the source, and their replacements."""
         if self.source is None:
             return self.values
-        found = dict(self.values)
+        references = dict(self.values)
         for text, values in self.source.seen().items():
-            found |= {value: reference for reference, value in values}
+            references |= {value: reference for reference, value in values}
             for secret in secrets_in(self.name, text, is_secret=self.is_secret):
-                found.setdefault(secret, HIDDEN)
-        return tuple(found.items())
+                references.setdefault(secret, HIDDEN)
+        return tuple(references.items())
 
     def is_about(self, name: str) -> bool:
         """Return whether `name` is the property, or a prefix of its dotted name."""
@@ -66,15 +66,15 @@ class HiddenTexts:
     @classmethod
     def of_settings(cls, settings: Mapping[str, str]) -> HiddenTexts:
         """Return the secrets in a client's settings, found by the settings' names and texts."""
-        found = []
+        texts = []
         for name, text in settings.items():
             is_secret = names_a_secret(name)
             secrets = secrets_in(name, text, is_secret=is_secret)
             values = tuple((secret, HIDDEN) for secret in secrets)
             if values:
                 shown = HIDDEN if is_secret else without_secrets(text, secrets)
-                found.append(HiddenText(name, shown, values, is_secret=is_secret))
-        return cls(tuple(found))
+                texts.append(HiddenText(name, shown, values, is_secret=is_secret))
+        return cls(tuple(texts))
 
     def under(self, prefix: str) -> HiddenTexts:
         """Return the texts of properties whose names begin with `prefix`."""

@@ -33,7 +33,7 @@ _LONGEST_MS = LONG_MAX // 1000  # Spark counts microseconds
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """The kind of a property's values. `parse` raises ValueError for an invalid text; a text in the
     error says what is wrong. A value without text counts as not set, unless it `may_be_empty`.
 
@@ -52,7 +52,7 @@ class Kind(Generic[T]):
     from_source: Callable[[T, SecretSource], T] | None = None
 
 
-class KeyColumns(NamedTuple):
+class MessageKeyColumns(NamedTuple):
     """An entry of `message.key.columns`: the expressions of tables and of their key columns, in
     order."""
 
@@ -78,25 +78,25 @@ def _parse_boolean(text: str) -> bool:
     raise ValueError
 
 
-TEXT: Kind[str] = Kind("a text", str)
-EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True)
+TEXT: ValueKind[str] = ValueKind("a text", str)
+EXACT_TEXT: ValueKind[str] = ValueKind("a text", str, keeps_spaces=True, may_be_empty=True)
 """A text, possibly empty, whose surrounding spaces are part of it."""
-TRIMMED_TEXT: Kind[str] = Kind("a text", str, may_be_empty=True)
+TRIMMED_TEXT: ValueKind[str] = ValueKind("a text", str, may_be_empty=True)
 """It may be empty; spaces around it do not count, as Kafka reads options."""
-PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
-SECRET: Kind[Secret] = Kind(
+PATH: ValueKind[str] = ValueKind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
+SECRET: ValueKind[Secret] = ValueKind(
     "a secret", Secret, is_secret=True, keeps_spaces=True, from_source=Secret.from_source
 )
-BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))
-JAVA_CLASS: Kind[str] = Kind("a Java class name", str)
+BOOLEAN: ValueKind[bool] = ValueKind("true or false", _parse_boolean, ("true", "false"))
+JAVA_CLASS: ValueKind[str] = ValueKind("a Java class name", str)
 
 
-def templated(kind: Kind[T]) -> Kind[T]:
+def templated(kind: ValueKind[T]) -> ValueKind[T]:
     """Return the kind of a text in which a plain `${name}` has a meaning of its own."""
     return replace(kind, has_placeholders=True)
 
 
-def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
+def integer(low: int = 0, high: int = INT_MAX) -> ValueKind[int]:
     """Return the kind of a whole number in [low, high]."""
 
     def parse(text: str) -> int:
@@ -105,11 +105,11 @@ def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:
         return int(text)
 
     if high in (INT_MAX, LONG_MAX):
-        return Kind(f"a whole number, {low} or more", parse)
-    return Kind(f"a whole number from {low} to {high}", parse)
+        return ValueKind(f"a whole number, {low} or more", parse)
+    return ValueKind(f"a whole number from {low} to {high}", parse)
 
 
-def number_above(low: float) -> Kind[float]:
+def number_above(low: float) -> ValueKind[float]:
     """Return the kind of a finite decimal number greater than `low`."""
 
     def parse(text: str) -> float:
@@ -119,16 +119,16 @@ def number_above(low: float) -> Kind[float]:
             raise ValueError
         return float(text)
 
-    return Kind(f"a number greater than {low:g}", parse)
+    return ValueKind(f"a number greater than {low:g}", parse)
 
 
-def milliseconds(low: int = 0) -> Kind[int]:
+def milliseconds(low: int = 0) -> ValueKind[int]:
     """Return the kind of a number of milliseconds, as in all Debezium properties that end in
     `.ms`."""
-    return Kind(f"a number of milliseconds, {low} or more", integer(low, LONG_MAX).parse)
+    return ValueKind(f"a number of milliseconds, {low} or more", integer(low, LONG_MAX).parse)
 
 
-def duration(*, bare_unit: str = "ms") -> Kind[int]:
+def duration(*, bare_unit: str = "ms") -> ValueKind[int]:
     """Return the kind of `10 s`, `500 ms`, `2 min`; a number alone counts `bare_unit`. The value is
     in ms."""
 
@@ -144,10 +144,10 @@ def duration(*, bare_unit: str = "ms") -> Kind[int]:
             raise ValueError
         return value
 
-    return Kind("a duration such as 10 s or 500 ms", parse)
+    return ValueKind("a duration such as 10 s or 500 ms", parse)
 
 
-def size(low: int = 0) -> Kind[int]:
+def size(low: int = 0) -> ValueKind[int]:
     """Return the kind of `64MB`, `64 MiB`, `64m` or a number of bytes. The value is in bytes."""
 
     def parse(text: str) -> int:
@@ -162,12 +162,12 @@ def size(low: int = 0) -> Kind[int]:
             raise ValueError
         return count
 
-    return Kind(
+    return ValueKind(
         f"a size such as 64MB, {low} bytes or more" if low else "a size such as 64MB", parse
     )
 
 
-def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> Kind[E]:
+def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> ValueKind[E]:
     """Return the kind of an enumeration's values, in any case. `aliases` are other spellings,
     lower-case."""
     values = tuple(member.value for member in members)
@@ -181,10 +181,10 @@ def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> Kin
             raise ValueError
         return member
 
-    return Kind("one of " + ", ".join(values), parse, values)
+    return ValueKind("one of " + ", ".join(values), parse, values)
 
 
-def one_of(*values: str) -> Kind[str]:
+def one_of(*values: str) -> ValueKind[str]:
     """Return the kind of these texts, in any case; the value has the case given here."""
     by_text = {value.lower(): value for value in values}
 
@@ -194,10 +194,10 @@ def one_of(*values: str) -> Kind[str]:
             raise ValueError
         return value
 
-    return Kind("one of " + ", ".join(values), parse, values)
+    return ValueKind("one of " + ", ".join(values), parse, values)
 
 
-def matching(pattern: str, expects: str) -> Kind[str]:
+def matching(pattern: str, expects: str) -> ValueKind[str]:
     """Return the kind of a text that matches `pattern` as a whole."""
     compiled = re.compile(pattern)
 
@@ -206,7 +206,7 @@ def matching(pattern: str, expects: str) -> Kind[str]:
             raise ValueError
         return text
 
-    return Kind(expects, parse)
+    return ValueKind(expects, parse)
 
 
 def _parse_comma_list(text: str) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ def _parse_parameters(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _parse_key_columns(text: str) -> tuple[KeyColumns, ...]:
+def _parse_key_columns(text: str) -> tuple[MessageKeyColumns, ...]:
     entries = []
     for part in filter(None, (part.strip() for part in text.split(";"))):
         # The table expression may contain a colon ("(?:a|b)"); column names cannot.
@@ -255,7 +255,7 @@ def _parse_key_columns(text: str) -> tuple[KeyColumns, ...]:
             raise ValueError(f"{part!r} is not of the form schema.table:column,column")
         for name in names:
             compile_java_regex(f"{table.strip()}.{name}")
-        entries.append(KeyColumns(table.strip(), names))
+        entries.append(MessageKeyColumns(table.strip(), names))
     return tuple(entries)
 
 
@@ -279,25 +279,27 @@ def _parse_trigger(text: str) -> str:
     return f"{sum(map(duration().parse, parts))} milliseconds"
 
 
-COMMA_LIST: Kind[tuple[str, ...]] = Kind("a comma-separated list", _parse_comma_list)
-REGEX_LIST: Kind[tuple[str, ...]] = Kind(
+COMMA_LIST: ValueKind[tuple[str, ...]] = ValueKind("a comma-separated list", _parse_comma_list)
+REGEX_LIST: ValueKind[tuple[str, ...]] = ValueKind(
     "a comma-separated list of regular expressions", _parse_regex_list
 )
-REGEX: Kind[str] = Kind("a regular expression, in which case matters", _parse_regex)
-ROW_REGEX: Kind[str] = Kind(REGEX.expects, _parse_row_regex)
+REGEX: ValueKind[str] = ValueKind("a regular expression, in which case matters", _parse_regex)
+ROW_REGEX: ValueKind[str] = ValueKind(REGEX.expects, _parse_row_regex)
 """A regular expression for texts in rows, or for topics that rows name."""
-STATEMENTS: Kind[tuple[str, ...]] = Kind(
+STATEMENTS: ValueKind[tuple[str, ...]] = ValueKind(
     "SQL statements separated by semicolons (two for a literal one)", _parse_statements
 )
-PARAMETERS: Kind[tuple[tuple[str, str], ...]] = Kind("name=value;name=value", _parse_parameters)
-KEY_COLUMNS: Kind[tuple[KeyColumns, ...]] = Kind(
+PARAMETERS: ValueKind[tuple[tuple[str, str], ...]] = ValueKind(
+    "name=value;name=value", _parse_parameters
+)
+KEY_COLUMNS: ValueKind[tuple[MessageKeyColumns, ...]] = ValueKind(
     "schema.table:column,column;schema.table:column", _parse_key_columns
 )
-OPERATIONS: Kind[tuple[str, ...]] = Kind(
+OPERATIONS: ValueKind[tuple[str, ...]] = ValueKind(
     "a comma-separated list of c, u, d and t, or none", _parse_operations
 )
 AVAILABLE_NOW = "availableNow"
-TRIGGER: Kind[str] = Kind(
+TRIGGER: ValueKind[str] = ValueKind(
     "availableNow, or the interval of micro-batches such as 500 ms", _parse_trigger
 )
 """AVAILABLE_NOW, or an interval in the notation of Spark's parser, which has no `ms` and no `s`."""

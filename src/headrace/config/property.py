@@ -27,7 +27,7 @@ from typing import (
     overload,
 )
 
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.secret import names_a_secret
 
 T = TypeVar("T")
@@ -61,24 +61,24 @@ class Support(StrEnum):
 
 
 @dataclass(frozen=True)
-class Status:
+class SupportStatus:
     """A support with its reason, which completes a sentence: "it is not needed here: …"."""
 
     support: Support
     reason: str = ""
 
 
-SUPPORTED = Status(Support.SUPPORTED)
+SUPPORTED = SupportStatus(Support.SUPPORTED)
 
 
-def not_needed(reason: str) -> Status:
+def not_needed(reason: str) -> SupportStatus:
     """Return the status of a property that is accepted without effect."""
-    return Status(Support.NOT_NEEDED, reason)
+    return SupportStatus(Support.NOT_NEEDED, reason)
 
 
-def refused(reason: str) -> Status:
+def refused(reason: str) -> SupportStatus:
     """Return the status of a property of which only the default is accepted."""
-    return Status(Support.REFUSED, reason)
+    return SupportStatus(Support.REFUSED, reason)
 
 
 class HasValues(Protocol):
@@ -116,7 +116,7 @@ class Details(TypedDict, total=False):
     successor: of a former property, the one to write where it is missing.
     """
 
-    status: Status
+    status: SupportStatus
     refused_values: tuple[str, ...]
     aliases: Mapping[str, str]
     formerly: tuple[str, ...]
@@ -130,7 +130,7 @@ class Property(Generic[T]):
     def __init__(
         self: Property[V],
         name: str,
-        kind: Kind[V],
+        kind: ValueKind[V],
         default: str | Literal[Required.REQUIRED],
         group: Group,
         meaning: str,
@@ -140,7 +140,7 @@ class Property(Generic[T]):
     def __init__(
         self: Property[V | None],
         name: str,
-        kind: Kind[V],
+        kind: ValueKind[V],
         default: None,
         group: Group,
         meaning: str,
@@ -149,7 +149,7 @@ class Property(Generic[T]):
     def __init__(
         self,
         name: str,
-        kind: Kind[Any],
+        kind: ValueKind[Any],
         default: str | Literal[Required.REQUIRED] | None,
         group: Group,
         meaning: str,
@@ -182,7 +182,7 @@ class Property(Generic[T]):
         changed.meaning = meaning
         return changed
 
-    def with_status(self, status: Status) -> Property[T]:
+    def with_status(self, status: SupportStatus) -> Property[T]:
         """Return a copy for a connector that does not support the property, or not to this
         extent."""
         changed = copy(self)
@@ -232,12 +232,12 @@ class Family(Generic[T]):
     def __init__(
         self,
         template: str,
-        kind: Kind[T],
+        kind: ValueKind[T],
         group: Group,
         meaning: str,
         *,
         pattern: str | None = None,
-        status: Status = SUPPORTED,
+        status: SupportStatus = SUPPORTED,
         alias_of: tuple[str, ...] = (),
         case_matters: bool = True,
     ) -> None:
@@ -292,13 +292,13 @@ class PassThrough(Family[str]):
     def __init__(
         self,
         template: str,
-        kind: Kind[str],
+        kind: ValueKind[str],
         group: Group,
         meaning: str,
         *,
         clients: str | None = None,
         pattern: str | None = None,
-        status: Status = SUPPORTED,
+        status: SupportStatus = SUPPORTED,
         case_matters: bool = True,
     ) -> None:
         super().__init__(

@@ -57,8 +57,8 @@ class Reading:
         for name, text in self._source.items():
             if name in self._declared:
                 self._read_property(self._declared[name], text)
-            elif (found := self._find_family(name)) is not None:
-                self._read_member(*found, name, text, members[found[0].attribute])
+            elif (family := self._find_family(name)) is not None:
+                self._read_member(*family, name, text, members[family[0].attribute])
             else:
                 unknown.append(name)
         for attribute, values in members.items():

@@ -129,15 +129,15 @@ def names_a_secret(name: str) -> bool:
 def passwords_in(text: str) -> tuple[str, ...]:
     """Return the passwords written into a URL, a connection string, a login configuration or
     SQL."""
-    found: dict[str, None] = {}
+    passwords: dict[str, None] = {}
     for pattern in _PASSWORDS:
         for match in pattern.finditer(text):
             password = _unquoted(match[1])
-            if len(found) == _MOST_FOUND:
-                return tuple(found)
+            if len(passwords) == _MOST_FOUND:
+                return tuple(passwords)
             if password.strip() and not _NO_PASSWORD.fullmatch(password):
-                found[password] = None
-    return tuple(found)
+                passwords[password] = None
+    return tuple(passwords)
 
 
 def _unquoted(text: str) -> str:
@@ -156,12 +156,12 @@ def _unquoted(text: str) -> str:
 def secrets_in(name: str, text: str, *, is_secret: bool) -> tuple[str, ...]:
     """Return the secrets in the text of the property `name`: all of it if the property `is_secret`,
     and the passwords that are written into it."""
-    found = passwords_in(text)
+    passwords = passwords_in(text)
     if is_secret:
         _, colon, password = text.partition(":")
         login = (password,) if colon and _LOGIN_NAME.search(name) else ()
-        found = (text, *login, *found)
-    return tuple(dict.fromkeys(secret for secret in found if secret.strip()))
+        passwords = (text, *login, *passwords)
+    return tuple(dict.fromkeys(secret for secret in passwords if secret.strip()))
 
 
 def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> str:

@@ -113,16 +113,16 @@ class Properties(Mapping[str, str]):
         """Return these properties of a connector merged with those of its worker: the worker's
         brokers and producer settings become the sink's, unless the connector names another sink;
         headers have the worker's default converter."""
-        own, of_sink = worker, {}
+        of_worker, of_sink = worker, {}
         if self.get(_SINK_TYPE, "kafka") == "kafka" and _BROKERS in worker:
-            own, producer = worker.split("producer.")
-            own, brokers = own.split(_BROKERS)
+            of_worker, producer = worker.split("producer.")
+            of_worker, brokers = of_worker.split(_BROKERS)
             settings = {name.removeprefix("producer."): text for name, text in producer.items()}
             of_sink = {f"{_PRODUCER}{name}": text for name, text in (brokers | settings).items()}
             of_sink[_SINK_TYPE] = "kafka"
         defaults = Properties({_HEADER_CONVERTER: _SIMPLE, **of_sink})
-        merged = defaults.with_overrides(own).with_overrides(self)
-        merged.surroundings = frozenset(name for name in own if name not in self)
+        merged = defaults.with_overrides(of_worker).with_overrides(self)
+        merged.surroundings = frozenset(name for name in of_worker if name not in self)
         return merged
 
     def __repr__(self) -> str:
@@ -154,14 +154,14 @@ def read_files(paths: Sequence[str | Path]) -> Properties:
     read = [read_file(path) for path in paths]
     if len(read) == 1:
         return read[0]
-    connectors = [one for one in read if "connector.class" in one]
+    connectors = [properties for properties in read if "connector.class" in properties]
     if len(read) != 2 or len(connectors) != 1:
         raise HeadraceError(
             "config.which_file",
             f"{len(connectors)} of the {len(read)} files have connector.class",
             "Give the file of a worker and the file of one connector, or the connector's alone.",
         )
-    worker = next(one for one in read if one is not connectors[0])
+    worker = next(properties for properties in read if properties is not connectors[0])
     return connectors[0].of_worker(worker)
 
 

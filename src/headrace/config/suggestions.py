@@ -87,8 +87,8 @@ class Suggestions:
         words = lowered.split(".")
         if len(words) < 2:
             return None
-        found = [known for known in self._plain.values() if _begins(known.split("."), words)]
-        return found[0] if len(found) == 1 else None
+        longer = [known for known in self._plain.values() if _begins(known.split("."), words)]
+        return longer[0] if len(longer) == 1 else None
 
 
 @cache

@@ -158,7 +158,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TextPart:
     """A part of a Concat: an integer, a text, or bytes in base64, between two constant texts. A
     decimal cannot be a part.
 
@@ -186,7 +186,7 @@ class Concat:
     """A text made of parts, as in `771:23803690`."""
 
     schema: Schema
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -188,11 +188,11 @@ def in_image(node: Node, image: Image) -> Node:
             return replace(node, image=image)
         case Struct():
             members = tuple(in_image(each, image) for each in node.members)
-            own = None if node.image is None else image
-            return replace(node, members=members, image=own)
+            struct_image = None if node.image is None else image
+            return replace(node, members=members, image=struct_image)
         case Guarded():
-            own = None if node.image is None else image
-            return replace(node, node=in_image(node.node, image), image=own)
+            struct_image = None if node.image is None else image
+            return replace(node, node=in_image(node.node, image), image=struct_image)
     return node
 
 

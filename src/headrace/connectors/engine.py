@@ -86,7 +86,7 @@ class Engine(Generic[P]):
         self._trouble: HeadraceError | None = None
         self._watcher: Watcher = lambda _situation: None
         self._warnings: tuple[str, ...] = ()
-        self._waiting.watcher = self._tell
+        self._waiting.watcher = self._report
         self._bounded = False
         self._target: int | None = None
         self._steps: Mapping[State, Callable[[Offset[P], float], Offset[P] | None]] = {
@@ -148,7 +148,7 @@ class Engine(Generic[P]):
     def watch(self, watcher: Watcher) -> None:
         """See the contract."""
         self._watcher = watcher
-        self._tell()
+        self._report()
 
     def close(self) -> None:
         """Close everything, in whatever state; never raises. Only an orderly stop gives up the
@@ -166,7 +166,7 @@ class Engine(Generic[P]):
         """Change the state (only here). Raises KeyError for an event that cannot occur in it."""
         before, self.state = self.state, TRANSITIONS[self.state][event]
         if before is not self.state:
-            self._tell()
+            self._report()
         if event in (Event.POSITION_UNKNOWN, Event.INTERRUPTED, Event.CLOSED):
             self._close_stream()
         if event is Event.POSITION_UNKNOWN:
@@ -178,7 +178,7 @@ class Engine(Generic[P]):
     def _next(self, after: Offset[P], seconds: float) -> Offset[P]:
         self._waiting.check()
         if tuple(self._source.warnings) != self._warnings:
-            self._tell()
+            self._report()
         if after.is_initial:
             self._take(Event.POSITION_UNKNOWN)
             return self._begin(1)
@@ -263,7 +263,7 @@ class Engine(Generic[P]):
             end = self._opened_snapshot().poll(after)
             self._metrics.planned(after.snapshot, end)
             is_over = end.snapshot is None
-            return self._beat(end) if is_over and self._source.beats_behind_snapshots else end
+            return self._beat(end) if is_over and self._source.beats_after_snapshots else end
         self._close_snapshot()
         if not self._source.streams:
             self._take(Event.NOTHING_LEFT)
@@ -307,7 +307,7 @@ class Engine(Generic[P]):
             return self._next_range(after, seconds)
         except HeadraceError as error:
             answers = self._source.lost_log
-            if answers is None or not answers.tells(error):
+            if answers is None or not answers.means_loss(error):
                 raise
             self._take(Event.POSITION_UNKNOWN)
             repaired = self._start(after)
@@ -347,7 +347,7 @@ class Engine(Generic[P]):
         self._catch_up.look(stream, self._source.log_end)
         end = stream.poll(after, min(seconds, due), None, moves=due <= seconds)
         if self._catch_up.ends(is_empty=end == after):
-            self._tell()
+            self._report()
         return self._beat(end) if self._beats() else end
 
     def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
@@ -357,8 +357,8 @@ class Engine(Generic[P]):
             self._target = self._source.log_end()
         end = stream.poll(after, seconds, self._target)
         position = after.position
-        is_behind = position.transaction is None and position.committed >= self._target
-        return end if not is_behind or go_on(after.signals, end.signals) else after
+        is_at_target = position.transaction is None and position.committed >= self._target
+        return end if not is_at_target or go_on(after.signals, end.signals) else after
 
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
@@ -441,7 +441,7 @@ class Engine(Generic[P]):
                 if self._trouble is not None:
                     log.warning("the work continues, at attempt %d", self._retries + 1)
                     self._trouble = None
-                    self._tell()
+                    self._report()
                 self._retries = 0
                 return result
 
@@ -459,20 +459,22 @@ class Engine(Generic[P]):
         log.warning("%s; trying again (%d)", str(error).rstrip("."), self._retries)
         self._take(Event.INTERRUPTED)
         self._trouble = error
-        self._tell()
+        self._report()
         source.disconnect()
         if source.ends_snapshot(error):
             self._close_snapshot()
         return self._options.retry_seconds
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         seconds = self._options.retry_seconds if self._trouble else 0
         with self._waiting.lock:
             self._warnings = tuple(self._source.warnings)
             state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
-            is_behind = self.state is State.STREAMING and not self._catch_up.is_over
+            is_catching_up = self.state is State.STREAMING and not self._catch_up.is_over
             self._watcher(
-                Situation(state, trouble, self._retries, seconds, self._warnings, waits, is_behind)
+                Situation(
+                    state, trouble, self._retries, seconds, self._warnings, waits, is_catching_up
+                )
             )
 
 

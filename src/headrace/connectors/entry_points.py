@@ -56,7 +56,7 @@ def load_definitions(
     A definition with the name of another one is left out, too. A class that another definition has
     already stays with that one, with a warning.
     """
-    owners = {value: one.name for one in installed for value in values_of(one)}
+    owners = {value: known.name for known in installed for value in values_of(known)}
 
     def faults_of(definition: Any) -> Iterator[str]:
         yield from faults(definition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.names import NameAdjustment
-from headrace.debezium.naming.topics import KeyField, Replacement, TopicNames
+from headrace.debezium.naming.topics import KeyField, NameReplacement, TopicNames
 
 
 def topic_names(config: ConnectorConfig) -> TopicNames:
@@ -31,10 +31,10 @@ def topic_names(config: ConnectorConfig) -> TopicNames:
     )
 
 
-def _replacement(regex: str | None, replacement: str | None) -> Replacement | None:
+def _replacement(regex: str | None, replacement: str | None) -> NameReplacement | None:
     if regex is None or replacement is None:
         return None
-    return Replacement(compile_java_regex(regex, case_matters=True), replacement)
+    return NameReplacement(compile_java_regex(regex, case_matters=True), replacement)
 
 
 def name_adjustment(config: ConnectorConfig) -> NameAdjustment:

@@ -366,7 +366,9 @@ def _connector_class(properties: Mapping[str, str]) -> str:
             "config.unresolved_reference", f"connector.class: {error}", "Correct the reference."
         ) from None
     if not text:
-        installed = ", ".join((*one.classes, one.name)[0] for one in definitions())
+        installed = ", ".join(
+            (*definition.classes, definition.name)[0] for definition in definitions()
+        )
         raise HeadraceError(
             "config.missing",
             "connector.class is missing",

@@ -101,7 +101,7 @@ class Lost:
 class LostLog(Protocol[P]):
     """The actions of a source if the log from a stored position on is gone."""
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """Whether an error of the stream means that the log from its position on is gone."""
         ...
 
@@ -148,7 +148,7 @@ class Source(Protocol[P]):
     """Whether rows are read at every start (snapshot.mode)."""
     lost_log: LostLog[P] | None = None
     """The actions if the log is gone; None: a lost log ends the query."""
-    beats_behind_snapshots: bool = True
+    beats_after_snapshots: bool = True
     """Whether Debezium's connector of the database ends each snapshot with a heartbeat, if
     heartbeat.interval.ms is set."""
     heartbeat_action: Callable[[], None] | None = None

@@ -94,8 +94,8 @@ class Situation:
     """`state` is a value of State. `error` is the error after which the connector retries, for the
     `attempts`-th time in a row, `retry_seconds` after the last attempt; None: there is no error.
     `warnings` are for the operator while it continues. `waits` says in words what its work waits
-    for (None: nothing). `is_behind`: it streams, and has not yet read the log up to the end that it
-    had when the stream was opened."""
+    for (None: nothing). `is_catching_up`: it streams, and has not yet read the log up to the end
+    that it had when the stream was opened."""
 
     state: str
     error: HeadraceError | None = None
@@ -103,7 +103,7 @@ class Situation:
     retry_seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     waits: str | None = None
-    is_behind: bool = False
+    is_catching_up: bool = False
 
 
 Watcher = Callable[[Situation], None]

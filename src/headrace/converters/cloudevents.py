@@ -22,9 +22,9 @@ from headrace.connect.records import (
     Guarded,
     Instant,
     Node,
-    Part,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.schema import Field, Schema, Type
@@ -158,23 +158,23 @@ def _constant(envelope: Node, name: str) -> str:
     )
 
 
-def _identity(envelope: Node, identity: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
+def _identity(envelope: Node, identity: Sequence[tuple[str, str]]) -> tuple[TextPart, ...]:
     """The parts of an event's id; a null becomes the text null."""
-    parts: list[Part] = []
+    parts: list[TextPart] = []
     for label, name in identity:
         before = f"{';' if parts else ''}{label}:"
         node = select(envelope, f"source.{name}")
         if node is None:
-            parts.append(Part(Constant(_TEXT, "null"), before))
+            parts.append(TextPart(Constant(_TEXT, "null"), before))
         elif isinstance(node, Concat):
             parts += _spliced(node, before)
         else:
             assert not isinstance(node, (Struct, Instant))
-            parts.append(Part(node, before, null=f"{before}null"))
+            parts.append(TextPart(node, before, null=f"{before}null"))
     return tuple(parts)
 
 
-def _spliced(node: Concat, before: str) -> list[Part]:
+def _spliced(node: Concat, before: str) -> list[TextPart]:
     """Return the parts of a text that is part of another text."""
     first, *others = node.parts
     null = None if first.null is None else before + first.null
@@ -241,7 +241,7 @@ def _attribute(node: Node, *, optional: bool) -> Node:
         return Constant(text, None if value is None else str(value))
     if kind is Type.INT64:
         assert not isinstance(node, (Struct, Concat, Instant))
-        return Concat(text, (Part(node),))
+        return Concat(text, (TextPart(node),))
     if kind is Type.STRING:
         return _typed(node, text)
     raise HeadraceError(

@@ -17,11 +17,11 @@ from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import ConverterName, DecimalFormat
 from headrace.converters.avro.converter import AvroConverter, AvroSettings
 from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.binary.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.cloudevents import CloudEventsConverter, CloudEventsOptions
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from headrace.converters.shapes import Converters
 from headrace.converters.typed.converters import RowConverter, VariantConverter

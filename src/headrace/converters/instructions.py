@@ -22,7 +22,7 @@ class Form(IntEnum):
 
 
 # Instructions of JSON have ten int64 each. Those of the other forms have additional words, see
-# `headrace.converters.plain`.
+# `headrace.converters.binary`.
 WORDS = 10
 SIZE = WORDS * 8
 A, B, C = 8, 16, 24  # operands
@@ -67,7 +67,7 @@ TEXT_NUMBER, TEXT_BYTE_COUNT, TEXT_BEGIN = 0, 8, 16
 MOST_TEXT_BYTES = 1024
 """Length limit of a kept text in bytes; longer ones are rendered for each row."""
 
-# Results of `run_json` and `run_plain` instead of the end of the output: cells are missing, or the
+# Results of `run_json` and `run_binary` instead of the end of the output: cells are missing, or the
 # root is null, so that no key, value or header is written.
 MISSING, NO_VALUE = -1, -2
 IS_NULL = -3  # result for a cell that Python rendered as null

@@ -57,7 +57,7 @@ class Patches:
         self._row_bytes: dict[int, int] = {}
         state[code.MISSES] = address_of(self._misses)
         state[code.MOST_MISSES] = MOST_MISSES
-        self._tell()
+        self._publish()
 
     def clear(self) -> None:
         """Begin a batch."""
@@ -68,9 +68,9 @@ class Patches:
             self._texts.clear()
             self._lengths.clear()
             self._row_bytes.clear()
-        self._tell()
+        self._publish()
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         self._state[code.PATCH_TABLE] = address_of(self._table)
         self._state[code.PATCH_MASK] = len(self._table) - 1
         self._state[code.PATCH_BYTES] = max(self._row_bytes.values(), default=0)
@@ -123,4 +123,4 @@ class Patches:
             self._table = np.zeros((size, 4), np.int64)
             entries = self._entries
         insert_patches(address_of(entries), len(entries), address_of(self._table), size - 1)
-        self._tell()
+        self._publish()

@@ -16,13 +16,13 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import NO_PARTITION, Records, Shape
 from headrace.connect.rows import ROW, SEQUENCE_LENGTH, RowTable, Sequences
 from headrace.converters import instructions as code
+from headrace.converters.binary.kernels.interpreter import run_binary
 from headrace.converters.converter import Converter
 from headrace.converters.headers import HEADER, HeaderColumn
 from headrace.converters.json.kernels.interpreter import run_json
 from headrace.converters.kernels.emit import emit, scratch_bytes
 from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
-from headrace.converters.plain.kernels.interpreter import run_plain
 from headrace.converters.shapes import CompiledShape, Converters, named
 from headrace.converters.typed.batches import batch_column
 from headrace.converters.typed.converters import ColumnConverter
@@ -266,7 +266,7 @@ class SliceConverter:
         if form is code.Form.JSON:
             self._state[code.RUN_JSON] = address_of_kernel(run_json)
         else:
-            self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
+            self._state[code.RUN_PLAIN] = address_of_kernel(run_binary)
 
     def _make_room(self, columns: int) -> None:
         """Enlarge the scratch for images of so many columns."""

@@ -87,7 +87,9 @@ class NativeProducer:
         self._guard = threading.RLock()  # reentrant, because callbacks run during a call
         self._is_closed = False
         self._callbacks = (
-            _OnError(lambda _rk, code, text, _opaque: self._told(code, (text or b"").decode())),
+            _OnError(
+                lambda _rk, code, text, _opaque: self._on_client_error(code, (text or b"").decode())
+            ),
             _OnDelivery(lambda rk, message, _opaque: self._delivered(rk, message)),
         )
         conf = library.rd_kafka_conf_new()
@@ -107,7 +109,7 @@ class NativeProducer:
             library.rd_kafka_conf_destroy(conf)
             raise refused_setting(purpose, settings, text.value.decode())
 
-    def _told(self, code: int, text: str) -> None:
+    def _on_client_error(self, code: int, text: str) -> None:
         """Pass on an error from which librdkafka recovers by itself; a refused login is first tried
         again with a new password, if it has one."""
         if code != REFUSED_LOGIN or not self._login.renew(self._log_in):
@@ -180,11 +182,11 @@ class NativeProducer:
                 self._check(self._library.rd_kafka_commit_transaction(producer, _ms(seconds)))
             except KafkaFailure as failure:
                 self._library.rd_kafka_poll(producer, 0)
-                told = self._failure
-                if failure.needs_abort and told is not None and told.code not in _PURGED:
+                delivery = self._failure
+                if failure.needs_abort and delivery is not None and delivery.code not in _PURGED:
                     # The failed delivery names the record and the cause.
                     raise KafkaFailure(
-                        told.code, told.text, needs_abort=True, topic=told.topic
+                        delivery.code, delivery.text, needs_abort=True, topic=delivery.topic
                     ) from None
                 raise
 

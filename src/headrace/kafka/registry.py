@@ -124,14 +124,14 @@ class Registry:
     def lookup(self, subject: str, schema: str, *, normalize: bool) -> int:
         """Return the id of a schema that the subject has. Raises HeadraceError
         `registry.not_registered`."""
-        found = self._call("lookup_schema", subject, self._schema(schema), normalize)
-        return int(found.schema_id)
+        schema_version = self._call("lookup_schema", subject, self._schema(schema), normalize)
+        return int(schema_version.schema_id)
 
     def latest(self, subject: str) -> tuple[int, str]:
         """Return id and text of the subject's latest schema. Raises HeadraceError
         `registry.not_registered`."""
-        found = self._call("get_latest_version", subject)
-        return int(found.schema_id), str(found.schema.schema_str)
+        schema_version = self._call("get_latest_version", subject)
+        return int(schema_version.schema_id), str(schema_version.schema.schema_str)
 
     def by_id(self, number: int) -> str:
         """Return the text of the schema with this id. Raises HeadraceError

@@ -51,7 +51,7 @@ class Position(Protocol):
         in 64 bits, like the field `place` of a log's rows."""
         ...
 
-    def behind(self, end: np.void) -> Self:
+    def after(self, end: np.void) -> Self:
         """Return the position between transactions, after an entry of an index's `ends`."""
         ...
 
@@ -92,7 +92,7 @@ class Position(Protocol):
 @dataclass(frozen=True)
 class PlacePosition:
     """A Position that consists of places, which are an offset's members of the same names. A
-    connector that derives from it to add members overrides `behind`, `inside`, `to_json` and
+    connector that derives from it to add members overrides `after`, `inside`, `to_json` and
     `from_json` where these members need it."""
 
     committed: int = 0
@@ -114,7 +114,7 @@ class PlacePosition:
         """See Position."""
         return cls(place)
 
-    def behind(self, end: np.void) -> Self:
+    def after(self, end: np.void) -> Self:
         """See Position; `end` is an entry of the type row_kernel.END."""
         return self.at(place_of(end))
 

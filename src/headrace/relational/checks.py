@@ -88,7 +88,9 @@ def shared_names(
     codes."""
     paths = sorted(table.path for table in tables)  # a catalog has no order
     clashes = name_clashes(paths, capture.topics, capture.names)
-    return [HeadraceError(f"{connector}.shared_name", str(one), one.remedy) for one in clashes]
+    return [
+        HeadraceError(f"{connector}.shared_name", str(clash), clash.remedy) for clash in clashes
+    ]
 
 
 def missing_overrides(connector: str, config: RelationalConfig) -> list[HeadraceError]:
@@ -173,7 +175,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
         ids = [table.id for table in self.catalog.tables() if table.name == name]
         reading = self.catalog.read(ids)
         described = [reading.describe(identity) for identity in ids]
-        error = signal_table_error(self.connector, [one for one in described if one], name)
+        error = signal_table_error(self.connector, [column for column in described if column], name)
         if error is None:
             self.ok("signal_table", f"The signal table {name} exists")
         else:

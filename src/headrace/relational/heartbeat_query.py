@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 PROPERTY = "heartbeat.action.query"
 
 
-class Failure(Enum):
+class HeartbeatFailure(Enum):
     """Kinds of the driver's errors that the heartbeats distinguish."""
 
     NO_TABLE = auto()
@@ -40,7 +40,7 @@ class HeartbeatQuery:
         connector: str,
         query: str,
         execute: Callable[[str], object],
-        explain: Callable[[Exception], tuple[Failure, HeadraceError] | None],
+        explain: Callable[[Exception], tuple[HeartbeatFailure, HeadraceError] | None],
         close: Callable[[], None],
         prepare: Callable[[str], object],
     ) -> None:
@@ -65,9 +65,9 @@ class HeartbeatQuery:
             if explained is None:
                 raise
             failure, explanation = explained
-            if failure is Failure.NO_TABLE:
+            if failure is HeartbeatFailure.NO_TABLE:
                 raise self._no_table(explanation) from None
-            if failure is Failure.SERVER_GOES:
+            if failure is HeartbeatFailure.SERVER_GOES:
                 raise explanation from None
             log.warning("%s", explanation.message)
 
@@ -85,9 +85,9 @@ class HeartbeatQuery:
             if explained is None:
                 raise
             failure, explanation = explained
-            if failure is Failure.SERVER_GOES:
+            if failure is HeartbeatFailure.SERVER_GOES:
                 raise explanation from None
-            if failure is Failure.NO_TABLE:
+            if failure is HeartbeatFailure.NO_TABLE:
                 findings.add_error(self._no_table(explanation))
             else:
                 code = f"{self._connector}.heartbeat_query"

@@ -22,7 +22,7 @@ commit before other sessions see it, and long before if it waits for a synchrono
 _CLOSING_SECONDS = 5
 
 
-class Reading(Protocol):
+class CatalogVersion(Protocol):
     """A reading of the catalog in one state."""
 
     @property
@@ -47,7 +47,7 @@ class AskedCatalog(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Reading)
+R = TypeVar("R", bound=CatalogVersion)
 
 
 @dataclass(frozen=True)

@@ -141,17 +141,17 @@ def _event_change(change: TableChange) -> dict[str, Any]:
     """The content of a change's event: its table includes the comment, and only the members of
     Debezium's schema."""
     members = change.to_json()
-    told = {"type": members["type"], "id": members["id"]}
+    head = {"type": members["type"], "id": members["id"]}
     table = members.get("table")
     if table is None:
-        return {**told, "table": None}
+        return {**head, "table": None}
     columns = [
         {name: value for name, value in column.items() if name != "hasDefaultValue"}
         | {"enumValues": column["enumValues"] or None}
         for column in table["columns"]
     ]
     return {
-        **told,
+        **head,
         "table": {
             "defaultCharsetName": table["defaultCharsetName"],
             "primaryKeyColumnNames": table["primaryKeyColumnNames"],

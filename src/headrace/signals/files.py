@@ -154,7 +154,7 @@ class SignalFile:
             taken.append(
                 _Taken(path, int(number), int(start or 0), None if end is None else int(end))
             )
-        return sorted(taken, key=lambda one: one.number)
+        return sorted(taken, key=lambda moved: moved.number)
 
 
 @contextmanager

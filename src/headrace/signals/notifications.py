@@ -15,7 +15,7 @@ log = logging.getLogger("headrace.notifications")
 Observer = Callable[[str, str, Mapping[str, str]], None]
 """A function that is called with the id of a signal, its outcome, and data about the outcome."""
 
-HEEDED, IGNORED = "HEEDED", "IGNORED"
+APPLIED, IGNORED = "HEEDED", "IGNORED"
 """Outcomes besides the types of notifications: the signal was applied, or ignored. The data of an
 applied one has `goes_on`: whether other outcomes follow."""
 
@@ -28,7 +28,7 @@ def observe(observer: Observer) -> None:
     _observers.append(observer)
 
 
-def tell(identity: str, kind: str, data: Mapping[str, str]) -> None:
+def report_outcome(identity: str, kind: str, data: Mapping[str, str]) -> None:
     """Report an outcome of the signal `identity` to the observers."""
     for observer in _observers:
         observer(identity, kind, data)

@@ -11,7 +11,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
-from headrace.signals.notifications import HEEDED, IGNORED, tell
+from headrace.signals.notifications import APPLIED, IGNORED, report_outcome
 from headrace.signals.progress import Ended, SignalProgress
 from headrace.signals.signal import (
     Action,
@@ -107,7 +107,7 @@ class SignalProcessor(Generic[P]):
             self._act(signal, action, place)
             if not isinstance(action, WindowMark):
                 goes_on = isinstance(action, ExecuteSnapshot) and not action.blocking
-                tell(signal.id, HEEDED, {"goes_on": str(goes_on).lower()})
+                report_outcome(signal.id, APPLIED, {"goes_on": str(goes_on).lower()})
         except HeadraceError:
             raise
         except Exception as problem:
@@ -118,7 +118,7 @@ class SignalProcessor(Generic[P]):
             expected = isinstance(problem, ValueError)
             reason = without_passwords(str(problem), signal.data or "")
             log.warning("signal %s is ignored: %s", signal.id, reason, exc_info=not expected)
-            tell(signal.id, IGNORED, {"reason": reason})
+            report_outcome(signal.id, IGNORED, {"reason": reason})
 
     def _act(self, signal: Signal, action: Action, place: P) -> None:
         progress = self._actions.progress

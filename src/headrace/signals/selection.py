@@ -59,7 +59,9 @@ def tables_to_stop(
     `matching`."""
     names = [table.name for table in tables]
     try:
-        chosen = {name for one in collections for name in named(one, names, qualifier)}
+        chosen = {
+            name for collection in collections for name in named(collection, names, qualifier)
+        }
     except ValueError as problem:  # an earlier version wrote the expression into the offset
         log.warning("a stop-snapshot is ignored: %s", problem)
         return []

@@ -91,4 +91,4 @@ def listed(value: object, name: str, read: Callable[[Any], _Item]) -> tuple[_Ite
     `read`."""
     if not isinstance(value, list):
         raise ValueError(f"{name} is not a list")
-    return tuple(read(one) for one in value)
+    return tuple(read(entry) for entry in value)

@@ -168,14 +168,18 @@ class SignalTopic:
         committed: dict[int, int] = {}
         topic_partitions = [kafka.TopicPartition(self._topic, number) for number in partitions]
         if not start:
-            for one in self._consumer.committed(topic_partitions, timeout=ANSWER_SECONDS):
-                if one.error is not None:
-                    raise kafka.KafkaException(one.error)
-                if one.offset >= 0:
-                    committed[one.partition] = one.offset
-        for one in topic_partitions:
-            number = one.partition
-            low, high = self._consumer.get_watermark_offsets(one, timeout=ANSWER_SECONDS)
+            for topic_partition in self._consumer.committed(
+                topic_partitions, timeout=ANSWER_SECONDS
+            ):
+                if topic_partition.error is not None:
+                    raise kafka.KafkaException(topic_partition.error)
+                if topic_partition.offset >= 0:
+                    committed[topic_partition.partition] = topic_partition.offset
+        for topic_partition in topic_partitions:
+            number = topic_partition.partition
+            low, high = self._consumer.get_watermark_offsets(
+                topic_partition, timeout=ANSWER_SECONDS
+            )
             place = start.get(number, committed.get(number))
             if place is None:
                 # A new partition has no signals from before the start.

@@ -31,4 +31,4 @@ def is_unread(stream: IO[Any] | None) -> bool:
         return False
     poll = select.poll()
     poll.register(output, 0)  # errors and hang-ups are always reported
-    return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))

@@ -15,8 +15,8 @@ def task_part_name() -> str:
     context = TaskContext.get()
     assert context is not None
     batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-    own = secrets.token_hex(4)
-    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}-{own}"
+    token = secrets.token_hex(4)
+    return f"{batch}-{context.partitionId()}-{context.taskAttemptId()}-{token}"
 
 
 def sweep_parts(folder: Path, batch: int) -> None:

@@ -15,26 +15,26 @@ def announcements(
     notifier: Notifier, names: Sequence[str], chunks: Sequence[Chunk], *, begins: bool
 ) -> tuple[dict[str, Any], ...]:
     """Return the notifications that tasks write with a range of chunks, as JSON objects: each with
-    the number of its chunk in the range and whether it follows the chunk's rows (`behind`). `names`
+    the number of its chunk in the range and whether it follows the chunk's rows ("behind"). `names`
     are all tables; `begins`: the snapshot begins with this range."""
     if not notifier.enabled:
         return ()
     listed = ",".join(names)
     written: list[dict[str, Any]] = []
 
-    def announce(number: int, kind: str, *, behind: bool, **data: str) -> None:
+    def announce(number: int, kind: str, *, follows: bool, **data: str) -> None:
         notification = notifier.notify(str(uuid.uuid4()), kind, INITIAL, data)
-        written.append({"chunk": number, "behind": behind, "notification": notification.to_json()})
+        written.append({"chunk": number, "behind": follows, "notification": notification.to_json()})
 
     for number, chunk in enumerate(chunks):
         name = names[chunk.table]
         if chunk.first:
             if begins and number == 0:
-                announce(number, "STARTED", behind=False)
+                announce(number, "STARTED", follows=False)
             announce(
                 number,
                 "IN_PROGRESS",
-                behind=False,
+                follows=False,
                 current_collection_in_progress=name,
                 data_collections=listed,
             )
@@ -42,13 +42,13 @@ def announcements(
             announce(
                 number,
                 "TABLE_SCAN_COMPLETED",
-                behind=True,
+                follows=True,
                 scanned_collection=name,
                 data_collections=listed,
                 status="SUCCEEDED",
             )
             if chunk.last == "run":
-                announce(number, "COMPLETED", behind=True)
+                announce(number, "COMPLETED", follows=True)
     return () if notifier.topic is None else tuple(written)
 
 
@@ -58,7 +58,7 @@ class ChunkAnnouncements:
 
     topic: str
     before: tuple[dict[str, Any], ...] = ()
-    behind: tuple[dict[str, Any], ...] = ()
+    after: tuple[dict[str, Any], ...] = ()
 
     @staticmethod
     def of(

@@ -97,7 +97,7 @@ class SnapshotPlanner:
             self.ensure_held(progress)
             if self._renewed:
                 self._renewed = False
-                progress = self._recut(self._behind_gap(progress))
+                progress = self._recut(self._after_gap(progress))
             # Checked after the last chunk, too: its task may have read it on a later state.
             planned = None
             if not self._is_outdated(progress):
@@ -154,12 +154,12 @@ class SnapshotPlanner:
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Return the progress from which another process continues: unchanged if the database can
-        still show the same state, otherwise by the rules of `_behind_gap`. Raises AttemptOver."""
+        still show the same state, otherwise by the rules of `_after_gap`. Raises AttemptOver."""
         if self._source.regain(progress.visible):
             return progress
-        return self._behind_gap(progress)
+        return self._after_gap(progress)
 
-    def _behind_gap(self, progress: SnapshotProgress) -> SnapshotProgress:
+    def _after_gap(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Return the progress from which to continue after the snapshot was lost. Raises
         AttemptOver.
 

@@ -170,7 +170,7 @@ class PrefaceSlice:
         facts = list(dict.fromkeys(record.facts for record in self.records))
         rows["relation"] = [facts.index(record.facts) for record in self.records]
         image = self.place.image_memory()
-        shapes = {number: shape_of(one, self.settings) for number, one in enumerate(facts)}
+        shapes = {number: shape_of(fact, self.settings) for number, fact in enumerate(facts)}
         table = RowTable(rows, place.entry(image), (block.images, image))
         yield group_by_shape(table, shapes)
 
@@ -235,9 +235,9 @@ class ChunkSlice:
                 if not (name != "last" and MARKERS[markers[-1]] == "first"):
                     markers[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
-        if announcements is not None and announcements.behind:
+        if announcements is not None and announcements.after:
             scanned = done if present is None else connection.count(query, done)
-            yield from self._records_of(query, announcements.behind, part + done, scanned)
+            yield from self._records_of(query, announcements.after, part + done, scanned)
 
     def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:
         """Return the rows of a block, whose images begin at address 0."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Registration:
+class SchemaRegistration:
     """Registers the known schemas of slices before they are read: once per relation version and
     process. Schemas that depend on values are looked up by the tasks."""
 

@@ -21,7 +21,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
 from headrace.spark.checkpoint import force_log_to_disk
-from headrace.spark.query.told import of_connector
+from headrace.spark.query.source_options import of_connector
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 from headrace.spark.starting.collection import collection_paused
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 class SinkSource(HeadraceDataSource):
     """A source of a sink. Its options are those of `headrace`, among them properties that the sink
-    sets, and some of `headrace.spark.query.told.SINK_OPTIONS`; a row describes what a task wrote of
-    a slice."""
+    sets, and some of `headrace.spark.query.source_options.SINK_OPTIONS`; a row describes what a
+    task wrote of a slice."""
 
     columns: str
     """The columns of its rows, as DDL."""

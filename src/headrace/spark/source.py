@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.errors import HeadraceError, one_sentence
-from headrace.spark.query.told import SITUATIONS, of_connector
+from headrace.spark.query.source_options import SITUATIONS, of_connector
 from headrace.spark.slice_partition import SlicePartition
 from headrace.spark.starting.turns import first_turn
 from headrace.spark.versions.contract import StreamReader, slices_of

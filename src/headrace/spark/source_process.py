@@ -22,8 +22,8 @@ from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import Kernels, query_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile, metrics_labels
-from headrace.spark.query.told import parent_of
-from headrace.spark.registration import Registration
+from headrace.spark.query.status_files import parent_of
+from headrace.spark.registration import SchemaRegistration
 from headrace.spark.slice_partition import (
     SlicePartition,
     driver_command,
@@ -57,7 +57,7 @@ class SourceSession:
         self._connector.watch(self._status.write)
         self._journal = SignalJournal(config)
         observe(self._journal.write)
-        self._registration = Registration(config, schema_ids)
+        self._registration = SchemaRegistration(config, schema_ids)
         self._labels = metrics_labels(config)
 
     def withhold_start(self) -> None:
@@ -66,7 +66,7 @@ class SourceSession:
 
         withhold_starts()
 
-    def let_tell(self) -> None:
+    def let_acknowledge(self) -> None:
         """Give the reader of the log time to send the last acknowledgement to the database: this
         process is about to be ended."""
         time.sleep(LONG_POLL.total_seconds())
@@ -90,10 +90,10 @@ class SourceSession:
         metrics = {**self._connector.metrics(), "source": self._labels}
         return {**self._connector.latest(), "metrics": metrics}
 
-    def tell(self, *, is_over: bool) -> None:
+    def write_report(self, *, is_over: bool) -> None:
         """Write `report` to the status file if Spark does not ask for it, and whether a bounded
         source has returned all."""
-        self._status.tell(self.report(), is_over=is_over)
+        self._status.write_report(self.report(), is_over=is_over)
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """Return the slices of a range."""

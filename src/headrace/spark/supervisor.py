@@ -64,7 +64,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """The limits of a run, and its retries.
 
     `max_retries` counts consecutive failures (-1: no limit), `retry_wait_ms` is the wait between
@@ -199,7 +199,7 @@ class Supervisor:
         self,
         spark: SparkSession,
         start: Callable[[], StreamingQuery],
-        limits: Limits | None = None,
+        limits: RunLimits | None = None,
         *,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         on_idle: Callable[[], None] = lambda: None,
@@ -212,7 +212,7 @@ class Supervisor:
     ) -> None:
         self._spark = spark
         self._start = start
-        self._limits = limits or Limits()
+        self._limits = limits or RunLimits()
         self._on_progress, self._on_idle = on_progress, on_idle
         self._on_restart = on_restart
         self._on_signal = on_signal
@@ -433,7 +433,7 @@ def _input_rows(progress: Mapping[str, Any]) -> int:
 
 def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None = None) -> bool:
     """Return whether the source was at the head of its log, by Spark's progress; `caught_up` as in
-    Limits.
+    RunLimits.
 
     True for None (no progress yet: the source only reported that it has no new data).
     """

@@ -45,7 +45,7 @@ def is_delivered(piece: Piece, position: Position) -> bool:
     rows, ends = piece.index.rows_now(), piece.index.ends_now()
     if len(rows) and not _delivered(rows[-1:], position)[0]:
         return False
-    return len(ends) == 0 or position.behind(ends[-1]).committed <= position.committed
+    return len(ends) == 0 or position.after(ends[-1]).committed <= position.committed
 
 
 def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
@@ -193,7 +193,7 @@ class Backlog(Generic[P]):
                 continue
             end = ends[last]
             count = part.before + int(end["rows"]) - part.first
-            position = self.after.behind(end)
+            position = self.after.after(end)
             if position.committed <= self.after.committed or count < 0:
                 return None
             return count, position
@@ -204,10 +204,10 @@ class Backlog(Generic[P]):
         after = self.after
         for part in self._parts:
             ends = part.piece.index.ends_now()
-            first = bisect_right(ends, after.committed, key=lambda end: after.behind(end).committed)
+            first = bisect_right(ends, after.committed, key=lambda end: after.after(end).committed)
             if first < len(ends):
                 end = ends[first]
-                return part.before + int(end["rows"]) - part.first, after.behind(end)
+                return part.before + int(end["rows"]) - part.first, after.after(end)
         return None
 
     def _cut(self, upto: int) -> tuple[int, np.void]:

@@ -129,9 +129,9 @@ class Receiver:
             free = piece.segment.capacity - piece.written
             lacking = unit - (piece.written - self._reader.indexed)
             if free >= max(lacking, _LEAST_READ_BYTES):
-                return _behind_written(piece)
+                return _unwritten(piece)
         size = unit + self._reader.transaction_image[1] + _LEAST_READ_BYTES
-        return None if self._backpressure.waits(size) else _behind_written(self._roll(size))
+        return None if self._backpressure.waits(size) else _unwritten(self._roll(size))
 
     def _roll(self, size: int) -> Piece:
         """Begin a new segment and return its piece. The bytes that are not indexed are moved to it;
@@ -164,5 +164,5 @@ class Receiver:
             self._spool.lock.notify_all()
 
 
-def _behind_written(piece: Piece) -> memoryview:
+def _unwritten(piece: Piece) -> memoryview:
     return memoryview(piece.segment.map)[piece.written : piece.segment.capacity]

@@ -103,14 +103,14 @@ class Versions(Protocol):
         ...
 
 
-_tells_start = True
+_reports_start = True
 
 
 def withhold_starts() -> None:
     """Keep streams of this process from reporting their start to the database; they report only
     later acknowledgements."""
-    global _tells_start
-    _tells_start = False
+    global _reports_start
+    _reports_start = False
 
 
 class RangeMetrics(Protocol):
@@ -183,7 +183,7 @@ class Streaming(Generic[P]):
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
         self._unacknowledged = Unacknowledged(self.spool)
-        if _tells_start:
+        if _reports_start:
             self.acknowledge(start.position.committed)
         self.receiver = Receiver(
             reader,
@@ -345,7 +345,7 @@ class Streaming(Generic[P]):
         it is already there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
-        moved = position.behind(received.end)
+        moved = position.after(received.end)
         if is_open or moved.committed <= position.committed:
             return after
         return self._cut(after.at(moved), 0)

@@ -105,14 +105,15 @@ def _answers(
     plan: SupportPlan, records: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, object]]:
     return {
-        one.name: {"question": one.question, **_answer(one, records)} for one in plan.open_questions
+        question.name: {"question": question.question, **_answer(question, records)}
+        for question in plan.open_questions
     }
 
 
-def _answer(one: Open, records: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
+def _answer(question: Open, records: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
     """The answer, or the class of the error if the records do not allow one."""
     try:
-        return {"answer": one.answer(records)}
+        return {"answer": question.answer(records)}
     except Exception as error:  # noqa: BLE001 - the records are what matters
         return {"answer": None, "error": type(error).__name__}
 
@@ -138,7 +139,8 @@ def listed(plan: SupportPlan, *, with_workload: bool = False) -> Iterator[str]:
 
 
 def _statements(questions: Sequence[Question]) -> Iterator[str]:
-    for one in questions:
-        yield f"-- {one.name}{f' ({one.place})' if one.place else ''}: {one.why}"
-        yield f"{one.text};"
+    for question in questions:
+        place = f" ({question.place})" if question.place else ""
+        yield f"-- {question.name}{place}: {question.why}"
+        yield f"{question.text};"
         yield ""

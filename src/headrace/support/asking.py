@@ -13,14 +13,14 @@ _ROWS = 10_000
 Binds = Mapping[str, object] | Sequence[object]
 
 
-class Cursor(Protocol):
+class AskedCursor(Protocol):
     """Rows of a running query; a class of the connector."""
 
     def fetch(self, rows: int, /) -> Sequence[Sequence[Any]]: ...
     def close(self) -> None: ...
 
 
-class Session(Protocol):
+class AskedSession(Protocol):
     """A connection of the connector."""
 
     def cursor(self, statement: str, binds: Any, /) -> Any: ...
@@ -31,7 +31,7 @@ class Asking(ABC):
     """Statements on one connection. All errors are recorded; once the connection is lost, nothing
     more is sent or recorded."""
 
-    def __init__(self, session: Session, recording: Recording) -> None:
+    def __init__(self, session: AskedSession, recording: Recording) -> None:
         self._session, self._recording = session, recording
         self._lost: Exception | None = None
 
@@ -96,7 +96,7 @@ class Asking(ABC):
             self._lost = error
 
     def _queried(self, text: str, binds: Binds, most: int) -> Answer:
-        cursor: Cursor = self._session.cursor(text, binds)
+        cursor: AskedCursor = self._session.cursor(text, binds)
         try:
             rows: list[Sequence[Any]] = []
             while len(rows) < most and (fetched := cursor.fetch(_ROWS)):

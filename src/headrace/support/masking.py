@@ -244,9 +244,9 @@ def _is_within(text: bytes, place: int) -> bool:
 
 def _alike(character: str, stream: Iterator[int]) -> str:
     kinds: tuple[tuple[Callable[[str], bool], int, int], ...] = (
-        (lambda one: one.isascii() and one.isdigit(), ord("0"), 10),
-        (lambda one: one.isascii() and one.isupper(), ord("A"), 26),
-        (lambda one: one.isascii() and one.islower(), ord("a"), 26),
+        (lambda letter: letter.isascii() and letter.isdigit(), ord("0"), 10),
+        (lambda letter: letter.isascii() and letter.isupper(), ord("A"), 26),
+        (lambda letter: letter.isascii() and letter.islower(), ord("a"), 26),
     )
     for is_kind, first, count in kinds:
         if is_kind(character):

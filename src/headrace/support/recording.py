@@ -60,7 +60,7 @@ class Recording:
             record["error"] = self.error(error)
         record["seconds"] = round(time.monotonic() - began, 4)
         if isinstance(answer, Answer):
-            record["columns"] = [self._column(question, one) for one in answer.description]
+            record["columns"] = [self._column(question, column) for column in answer.description]
             record["row_count"] = len(answer.rows)
             record["rows"] = self._rows(question, answer)
         self.records.append(record)
@@ -78,7 +78,7 @@ class Recording:
         self.records.append({"name": name, "facts": facts})
 
     def _rows(self, question: Question, answer: Answer) -> list[list[list[object]]]:
-        names = [str(one[0]).upper() for one in answer.description]
+        names = [str(column[0]).upper() for column in answer.description]
         rows = [
             [
                 self.cell(question, name, cell, is_number=place in answer.numbers)
@@ -91,7 +91,7 @@ class Recording:
             for place, name in enumerate(names):
                 if question.columns.get(name) in _STATEMENTS:
                     given = [row[place] for row in answer.rows]
-                    texts = [_text(one) for one in given]
+                    texts = [_text(column) for column in given]
                     own = [question.own_of(name)] * len(texts)
                     masked = self.masks.statements(texts, goes_on, own)
                     for row, text in zip(rows, masked, strict=False):
@@ -140,7 +140,7 @@ class Recording:
         name, *others = described
         is_known = question.others in (None, Shown.VALUE) or str(name).upper() in question.columns
         shown = str(name) if is_known else self.masks.name(str(name))
-        return [shown, *(_plain(one) for one in others)]
+        return [shown, *(_plain(other) for other in others)]
 
 
 def _text(value: object) -> str | None:

@@ -41,7 +41,7 @@ class Traces:
             if left:
                 log.warning(
                     "Objects that the workload created may still exist. Run these statements: %s",
-                    " ".join(f"{one};" for one in left),
+                    " ".join(f"{step};" for step in left),
                 )
         return left
 

@@ -28,7 +28,7 @@ _OF_KEY = "$Key"
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """A transform with its alias, and the predicate that selects the records that it applies to."""
 
     alias: str
@@ -43,7 +43,7 @@ class Step:
     """See Declaration."""
 
 
-Failed = Callable[[Records, Step, HeadraceError], None]
+Failed = Callable[[Records, ChainStep, HeadraceError], None]
 """Called with a record before the chain, the step that failed, and the error."""
 
 
@@ -51,7 +51,7 @@ Failed = Callable[[Records, Step, HeadraceError], None]
 class Chain:
     """The transforms of a configuration, in order."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ChainStep, ...] = ()
 
     @property
     def ordering(self) -> Ordering:
@@ -145,7 +145,7 @@ class Originals:
                 yield piece.with_rows(of_piece)
 
 
-def _expected(step: Step, records: Records) -> list[Records]:
+def _expected(step: ChainStep, records: Records) -> list[Records]:
     """Return the results of a step for blank records; empty if they depend on values."""
     transform = step.transform
     apply = transform.expected if isinstance(transform, Foresight) else transform.apply
@@ -158,7 +158,7 @@ def _expected(step: Step, records: Records) -> list[Records]:
 
 
 def _passed(
-    step: Step, records: Records, failed: Failed | None, originals: Originals | None
+    step: ChainStep, records: Records, failed: Failed | None, originals: Originals | None
 ) -> Iterator[Records]:
     """Return the results of a step for Records."""
 
@@ -171,7 +171,7 @@ def _passed(
 
 
 def _split(
-    step: Step, records: Records, apply: Callable[[Records], Iterable[Records]]
+    step: ChainStep, records: Records, apply: Callable[[Records], Iterable[Records]]
 ) -> Iterator[Records]:
     """Yield the records that the step's predicate excludes, and the results of `apply` for the
     others."""
@@ -190,7 +190,7 @@ def _split(
     yield from apply(records)
 
 
-def _applied(step: Step, records: Records) -> Iterable[Records]:
+def _applied(step: ChainStep, records: Records) -> Iterable[Records]:
     try:
         return _sound(step.transform, records, list(step.transform.apply(records)))
     except HeadraceError as error:
@@ -214,11 +214,11 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
         ) from _cause(step, error)
 
 
-def _shown(text: str, step: Step) -> str:
+def _shown(text: str, step: ChainStep) -> str:
     return step.hidden.in_error(text, about=f"transforms.{step.alias}")
 
 
-def _cause(step: Step, error: Exception) -> Exception | None:
+def _cause(step: ChainStep, error: Exception) -> Exception | None:
     """Return the cause that a traceback may show with the step's error; None if it may contain
     hidden texts."""
     return None if step.hidden.properties else error
@@ -258,7 +258,7 @@ def _wrong_result(what: str) -> HeadraceError:
 
 
 def _tolerated(
-    step: Step, records: Records, failed: Failed, originals: Originals
+    step: ChainStep, records: Records, failed: Failed, originals: Originals
 ) -> Iterator[Records]:
     """Apply a step to halves of the records until those that fail are isolated. Raises retriable
     errors, which do not concern a record."""

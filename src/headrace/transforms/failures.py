@@ -17,7 +17,7 @@ from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.records import Column, Constant, Header, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.errors import HeadraceError
-from headrace.transforms.chain import Chain, Originals, Step
+from headrace.transforms.chain import Chain, ChainStep, Originals
 from headrace.transforms.transform import PerShape
 
 log = logging.getLogger(__name__)
@@ -55,14 +55,14 @@ class FailurePolicy:
     """Handling of records that a transform or a converter cannot process.
 
     Without `tolerates` the first one ends the query. `dead_letters` is the topic of dead letters,
-    which have the records' form before the chain; empty: the records are left out. `tells`: dead
-    letters have headers with the error. `connector` is its name in these headers.
+    which have the records' form before the chain; empty: the records are left out. `has_context`:
+    dead letters have headers with the error. `connector` is its name in these headers.
     """
 
     tolerates: bool = False
     logs: bool = False
     dead_letters: str = ""
-    tells: bool = True
+    has_context: bool = True
     connector: str = ""
 
     @staticmethod
@@ -90,14 +90,14 @@ class FailurePolicy:
             return chain(pieces)
         failures: list[_Failure] = []
 
-        def failed(records: Records, step: Step, error: HeadraceError) -> None:
-            self.tell(records.shape.topic, error)
+        def failed(records: Records, step: ChainStep, error: HeadraceError) -> None:
+            self.log_failure(records.shape.topic, error)
             failures.append(_Failure(records, TRANSFORMATION, step.kind, error))
 
         made = chain(pieces, failed)
         return made + self._letters(failures) if self.dead_letters else made
 
-    def tell(self, topic: str, error: HeadraceError) -> None:
+    def log_failure(self, topic: str, error: HeadraceError) -> None:
         """Log that a record of `topic` is left out."""
         level = logging.WARNING if self.logs else logging.DEBUG
         log.log(level, "A record of %s is left out: %s", topic, error)
@@ -113,7 +113,7 @@ class FailurePolicy:
             if not self.tolerates:
                 raise error
             is_letter = bool(self.dead_letters) and records.shape.topic == self.dead_letters
-            self.tell(records.shape.topic, error)
+            self.log_failure(records.shape.topic, error)
             if is_letter or not self.dead_letters:
                 return None  # the record has no rendering before the chain either
             (original,) = Originals(originals).of(records)
@@ -160,8 +160,8 @@ class FailurePolicy:
             Constant(_TEXT, shape.topic), self.connector, stages, kinds, messages, traces
         )
         made = tuple(Header(name, node) for name, node in headers.items())
-        told = (*shape.headers, *made) if self.tells else shape.headers
-        letter = replace(shape, topic=self.dead_letters, headers=told)
+        all_headers = (*shape.headers, *made) if self.has_context else shape.headers
+        letter = replace(shape, topic=self.dead_letters, headers=all_headers)
         return _Letter(letter, stages, kinds, messages, traces)
 
 
@@ -169,7 +169,7 @@ def context(
     topic: Node, connector: str, stage: Node, kind: Node, message: Node, trace: Node
 ) -> dict[str, Node]:
     """Return Kafka Connect's headers with the error of a dead letter, by name."""
-    told = {
+    members = {
         "topic": topic,
         "connector.name": Constant(_TEXT, connector),
         "task.id": Constant(_TEXT, "0"),
@@ -179,7 +179,7 @@ def context(
         "exception.message": message,
         "exception.stacktrace": trace,
     }
-    return {_PREFIX + name: node for name, node in told.items()}
+    return {_PREFIX + name: node for name, node in members.items()}
 
 
 def context_texts(
@@ -188,5 +188,5 @@ def context_texts(
     """Return the headers of `context` for one record, as constants."""
     texts = (topic, stage, kind, error.message, str(error))
     of_topic, of_stage, of_kind, message, trace = (Constant(_TEXT, text) for text in texts)
-    told = context(of_topic, connector, of_stage, of_kind, message, trace)
-    return {name: node for name, node in told.items() if isinstance(node, Constant)}
+    headers = context(of_topic, connector, of_stage, of_kind, message, trace)
+    return {name: node for name, node in headers.items() if isinstance(node, Constant)}

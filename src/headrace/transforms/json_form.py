@@ -11,7 +11,7 @@ from headrace.config.source import Properties, read_mapping
 from headrace.connect.json_records import read_records, write_records
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
-from headrace.transforms.chain import Chain, Step
+from headrace.transforms.chain import Chain, ChainStep
 from headrace.transforms.reading import ReadChain, examine_chain
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def run_chain(
     error."""
     errors: dict[int, HeadraceError] = {}
 
-    def failed(original: Records, _step: Step, error: HeadraceError) -> None:
+    def failed(original: Records, _step: ChainStep, error: HeadraceError) -> None:
         errors[int(original.place[0])] = error
 
     records = read_records(entries, errors.__setitem__)

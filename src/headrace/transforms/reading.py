@@ -13,7 +13,7 @@ from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
 from headrace.config.suggestions import distance, nearest
 from headrace.errors import HeadraceError
-from headrace.transforms.chain import Chain, Step
+from headrace.transforms.chain import Chain, ChainStep
 from headrace.transforms.own import OwnOptions
 from headrace.transforms.registry import find_predicate, find_transform
 from headrace.transforms.transform import Declaration, Predicate, SharesHeaders, WrongOption
@@ -73,7 +73,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         if transform is not None:
             hidden = config.hidden.under(f"transforms.{alias}.")
             predicate, kernels = predicates.get(name), find_transform(kind).kernels
-            steps.append(Step(alias, transform, kind, predicate, negate, hidden, kernels))
+            steps.append(ChainStep(alias, transform, kind, predicate, negate, hidden, kernels))
     _share_headers(steps)
     # Records from other sources may be of any version.
     event_format = config.event_format_version if isinstance(config, ExecutionConfig) else None
@@ -86,7 +86,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
     )
 
 
-def _share_headers(steps: Sequence[Step]) -> None:
+def _share_headers(steps: Sequence[ChainStep]) -> None:
     """See SharesHeaders: a transform with `passes_records` does not make new records."""
     for step in steps:
         if isinstance(step.transform, SharesHeaders):
@@ -175,7 +175,7 @@ class _Reading:
         )
         return None
 
-    def check_asked_fields(self, steps: Sequence[Step], event_format: str | None) -> None:
+    def check_asked_fields(self, steps: Sequence[ChainStep], event_format: str | None) -> None:
         """Record problems for structs that no envelope has, unless an earlier transform may have
         added them, and warnings for fields that events of `event_format` (None: any) do not
         have."""

@@ -157,7 +157,7 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
     }
     for language, text in blocks.items():
         yield f"```{language}\n{text}\n```\n"
-    yield f"becomes\n\n```yaml\n{shown(behind(example, java_class))}\n```\n"
+    yield f"becomes\n\n```yaml\n{shown(transformed(example, java_class))}\n```\n"
 
 
 def properties(example: Example, java_class: str) -> dict[str, str]:
@@ -165,7 +165,7 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
     the records that Kafka's Filter drops."""
     name = short_name(java_class)
     is_predicate = java_class in dict(predicates())
-    own = "predicates.p." if is_predicate else "transforms.t."
+    prefix = "predicates.p." if is_predicate else "transforms.t."
     chain = {"transforms": "t"}
     if is_predicate:
         chain |= {
@@ -173,11 +173,11 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
             "transforms.t.predicate": "p",
             "predicates": "p",
         }
-    options = {f"{own}{option}": text for option, text in example.options.items()}
-    return {**chain, f"{own}type": name, **options}
+    options = {f"{prefix}{option}": text for option, text in example.options.items()}
+    return {**chain, f"{prefix}type": name, **options}
 
 
-def behind(example: Example, java_class: str) -> dict[str, Any] | None:
+def transformed(example: Example, java_class: str) -> dict[str, Any] | None:
     """Return the example's record after the transform of this class, or after Filter with this
     predicate; None if it is dropped."""
     return apply_json(properties(example, java_class), [example.record()])[0]

@@ -106,7 +106,7 @@ class Predicate(Protocol):
 
 
 @dataclass(frozen=True)
-class Replacement:
+class FormerOption:
     """A former option that is read as other options, with a warning. If its successor is set as
     well, the former option has no effect."""
 
@@ -131,7 +131,7 @@ class Declaration(Generic[T]):
     meaning: str
     options: type[Configuration]
     make: Callable[[Any], T]
-    replacements: Callable[[Mapping[str, str]], Iterable[Replacement]] | None = None
+    replacements: Callable[[Mapping[str, str]], Iterable[FormerOption]] | None = None
     example: Example | None = None
     kernels: tuple[str, ...] = ()
 

@@ -64,13 +64,13 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
     events = events_of(records, database.tables)
     reads = [event for event in events if event.value["op"] == "r"]
     begin = database.begins_after([event.value["source"] for event in reads], story.first)
-    behind = [
+    later = [
         (place, database.logged(changes))
         for place, changes in story.committed
         if place.number > begin
     ]
-    behind.sort(key=lambda committed: (committed[0].number, committed[0].second))
-    wanted = [change for _, changes in behind for change in changes]
+    later.sort(key=lambda committed: (committed[0].number, committed[0].second))
+    wanted = [change for _, changes in later for change in changes]
     streamed = [event for event in events if event.value["op"] != "r"]
     for event in streamed:
         database.check_source(event.value["source"])
@@ -79,7 +79,7 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
     check_order(
         *([change for change in those if change.table not in merged] for those in (seen, wanted))
     )
-    check_merged([change for change in seen if change.table in merged], behind, merged)
+    check_merged([change for change in seen if change.table in merged], later, merged)
     reading = Reading.of(story.committed, begin)
     folding = Folding(database, story.before, reading, story.settled)
     for event in events:

@@ -149,11 +149,11 @@ def test_statements_are_found_whatever_names_they_have(table: str, role: str) ->
 
 
 def test_what_runs_in_one_place_is_one_section_of_the_script() -> None:
-    here, there = HERE, "ALTER SESSION SET CONTAINER = B;"
+    here, in_container = HERE, "ALTER SESSION SET CONTAINER = B;"
     findings = [
         Finding("a", "error", "one", f"{here} GRANT x TO y;"),
         Finding("b", "ok", "two"),
-        Finding("c", "warning", "three", f"{there} ALTER TABLE t;"),
+        Finding("c", "warning", "three", f"{in_container} ALTER TABLE t;"),
         Finding("d", "error", "four", f"{here} SHUTDOWN IMMEDIATE; STARTUP MOUNT;"),
         Finding("e", "error", "five", "Ask."),
     ]
@@ -168,7 +168,7 @@ def test_what_runs_in_one_place_is_one_section_of_the_script() -> None:
         "SHUTDOWN IMMEDIATE;",
         "STARTUP MOUNT;",
         "",
-        there,
+        in_container,
         "-- warning: three",
         "-- ALTER TABLE t;",
     ]

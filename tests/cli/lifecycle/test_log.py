@@ -17,8 +17,8 @@ def test_what_is_logged_after_a_verb_goes_to_its_messages_no_more(
     LogOfMessages(Messages(io.StringIO())).open()
     assert headrace.cli.main(["run", "no-such-file.properties"]) == 1
     capsys.readouterr()
-    logging.getLogger(LOG).warning("behind the verb")
-    assert "behind the verb" in caplog.text
+    logging.getLogger(LOG).warning("after the verb")
+    assert "after the verb" in caplog.text
     assert not [
         handler for handler in logging.getLogger(LOG).handlers if isinstance(handler, LogOfMessages)
     ]

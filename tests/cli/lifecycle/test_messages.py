@@ -21,7 +21,7 @@ def test_a_phase_is_a_line_with_its_time_when_it_begins_and_now_and_then_later()
     for second in range(1, 62):
         now[0] = float(second)
         messages.phase("snapshot", f"{second} rows")
-    messages.warning("behind")
+    messages.warning("later")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "warning: before [a.code]"
     assert [line.partition(" ")[2] for line in lines[1:]] == [
@@ -29,7 +29,7 @@ def test_a_phase_is_a_line_with_its_time_when_it_begins_and_now_and_then_later()
         "snapshot: 1 rows",
         "snapshot: 31 rows",
         "snapshot: 61 rows",
-        "warning: behind",
+        "warning: later",
     ]
     assert all(len(line.partition(" ")[0]) == len("12:00:00") for line in lines[1:])
 

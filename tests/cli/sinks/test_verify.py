@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from headrace.cli import main
 from headrace.cli.upkeep.verify import lines_of
 from headrace.sinks.iceberg.format import FORMAT
-from headrace.spark.sinks.comparison import ComparedTable, Kind, Repair, RowDifference
+from headrace.spark.sinks.comparison import ComparedTable, DifferenceKind, Repair, RowDifference
 from headrace.testing.embedded import PostgresServer
 from tests.cli.sinks.test_resync import CONFIGURATION
 from tests.docs.pages import block
@@ -55,9 +55,9 @@ def test_rows_that_differ_are_printed_repaired_and_equal_afterwards(
         a.lose(7, "it's")
         a.change(8, "it's", name="other")
         b.change(9, id=1000)
-        found = verify(run, "--repair")
-        assert found.returncode == 1, found.stderr
-        lines = found.stdout.splitlines()
+        verified = verify(run, "--repair")
+        assert verified.returncode == 1, verified.stderr
+        lines = verified.stdout.splitlines()
         line = r"public\.{}: 500 rows in \d+ chunks, 2 differ, confirmed at [0-9A-F]+/[0-9A-F]+"
         assert re.fullmatch(line.format("a"), lines[0])
         assert sorted(lines[1:3]) == [
@@ -66,8 +66,8 @@ def test_rows_that_differ_are_printed_repaired_and_equal_afterwards(
             "name: 'name 8' in the source, 'other' in the replica",
         ]
         assert re.fullmatch(line.format("b"), lines[3])
-        assert "the rows that differ of public.a are copied again" in found.stderr
-        assert "all rows of public.b are copied again" in found.stderr
+        assert "the rows that differ of public.a are copied again" in verified.stderr
+        assert "all rows of public.b are copied again" in verified.stderr
         run.await_(lambda: not run.difference("a") and not run.difference("b"), "not repaired")
         run.await_(lambda: not run.requests(), "b is not copied again")
         again = verify(run, "--json")
@@ -91,8 +91,8 @@ def test_a_table_has_a_line_and_one_for_each_row_that_is_shown() -> None:
         2,
         "0/10",
         differences=(
-            RowDifference(Kind.SURPLUS, {"id": "1"}),
-            RowDifference(Kind.DIFFERENT, {"id": "2"}, {"v": ("'a'", "null")}),
+            RowDifference(DifferenceKind.SURPLUS, {"id": "1"}),
+            RowDifference(DifferenceKind.DIFFERENT, {"id": "2"}, {"v": ("'a'", "null")}),
         ),
         notes=("the column x is not in the replica yet",),
         repairs=(Repair(("s.t",), "id = 2"),),
@@ -131,7 +131,7 @@ def test_what_has_no_replicas_is_refused_before_spark_starts(
 def test_wrong_numbers_and_expressions_are_wrong_usage(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as found:
+    with pytest.raises(SystemExit) as caught:
         main(["verify", "FILE", *words])
-    assert found.value.code == 2
+    assert caught.value.code == 2
     assert words[0] in capsys.readouterr().err

@@ -13,7 +13,7 @@ from headrace.connect.images import make_image
 from headrace.connectors.db2.lsn import format_lsn
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_table import ChangeTable
-from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.relational import schema_changes
 from tests.connectors.db2.change_rows import (
     IMAGES,

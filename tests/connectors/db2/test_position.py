@@ -58,11 +58,11 @@ def test_another_text_is_no_number(text: str) -> None:
 
 @given(LSNS)
 def test_a_position_is_read_back_from_an_offset(lsn: bytes) -> None:
-    position = Db2Position.behind_commit(lsn)
+    position = Db2Position.after_commit(lsn)
     assert position.to_json() == {"commit_lsn": format_lsn(lsn)}
     inside = replace(position, transaction=position.committed, messages=3)
-    behind = replace(inside, change=DeliveredChange(place_of(lsn), 2, len(lsn)))
-    for stored in (position, inside, behind, Db2Position()):
+    later = replace(inside, change=DeliveredChange(place_of(lsn), 2, len(lsn)))
+    for stored in (position, inside, later, Db2Position()):
         again = Db2Position.from_json(stored.to_json())
         assert again == stored
         assert again.lsn_bytes == stored.lsn_bytes
@@ -78,7 +78,7 @@ def test_a_position_before_everything_has_no_number() -> None:
 def test_a_position_inside_of_a_transaction_names_it_and_the_changes_of_it() -> None:
     row = np.zeros(1, ROW)[0]
     row["position"], row["position_high"], row["ordinal"] = 0x48C31B, 7, 5
-    inside = Db2Position.behind_commit(lsn_of(16)).inside(row)
+    inside = Db2Position.after_commit(lsn_of(16)).inside(row)
     assert inside.to_json() == {
         "commit_lsn": "00000000:00000000:0000000000000010",
         "transaction_lsn": "00000000:00000007:000000000048c31b",
@@ -100,7 +100,7 @@ def test_a_change_covers_exactly_what_is_not_after_it(
     first: int, changes: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     """The property holds wherever lower halves begin again, and whatever ordinals rows have."""
-    ordered = sorted({((first + behind) % (1 << 128), serial): behind for behind, serial in changes}
+    ordered = sorted({((first + offset) % (1 << 128), serial): offset for offset, serial in changes}
                      .items(), key=lambda item: (item[1], item[0][1]))  # fmt: skip
     rows = np.zeros(len(ordered) + 2, ROW)
     rows["operation"], rows["operation"][-1] = ord("c"), ENDING
@@ -116,8 +116,8 @@ def test_a_change_covers_exactly_what_is_not_after_it(
         *(number <= delivered for number in range(len(ordered))),
         False,
     ]
-    for (place, _), behind in ordered:
-        assert change.is_before(place) == (behind > ordered[delivered][1])
+    for (place, _), offset in ordered:
+        assert change.is_before(place) == (offset > ordered[delivered][1])
 
 
 def test_inside_of_a_transaction_its_commit_is_the_first_one_that_is_unread() -> None:
@@ -138,7 +138,7 @@ def test_an_offset_of_before_there_were_numbers_of_changes_counts_them() -> None
 def test_after_an_end_numbers_keep_their_size() -> None:
     end = np.zeros(1, END)[0]
     end["position"] = low_half(0x48C31C)
-    position = Db2Position.behind_commit(lsn_of(16, 10)).behind(end)
+    position = Db2Position.after_commit(lsn_of(16, 10)).after(end)
     assert position.commit_lsn == lsn_of(0x48C31B, 10)
 
 

@@ -17,7 +17,7 @@ from headrace.connectors.db2.schema_history import (
     history_place,
     history_table,
     open_tables,
-    place_behind,
+    place_after,
     snapshot_position,
     stream_position,
     table_of,
@@ -84,17 +84,17 @@ def recorded() -> list[str]:
 @pytest.mark.parametrize("size", [16, 10])
 def test_positions_of_both_kinds_name_their_commit_and_what_of_it_is_delivered(size: int) -> None:
     lsn = LSN[-size:]
-    behind = Db2Position.behind_commit(lsn)
+    later = Db2Position.after_commit(lsn)
     before = Db2Position(place_of(lsn), lsn_bytes=size)
     for position in (snapshot_position(lsn), stream_position(lsn, None), stream_position(lsn, lsn)):
-        assert place_behind(before) <= (history_place(position) or 0) < place_behind(behind)
+        assert place_after(before) <= (history_place(position) or 0) < place_after(later)
     change = DeliveredChange(place_of(lsn), lsn_bytes=size)
     inside = replace(before, transaction=place_of(lsn), messages=1, change=change)
     earlier = replace(inside, change=replace(change, place=change.place - 1))
     at = history_place(stream_position(lsn, lsn))
     assert at is not None
-    assert place_behind(before) < place_behind(earlier) <= at < place_behind(inside)
-    assert place_behind(inside) < place_behind(behind)
+    assert place_after(before) < place_after(earlier) <= at < place_after(inside)
+    assert place_after(inside) < place_after(later)
 
 
 @pytest.mark.parametrize("text", [None, "NULL", 7, "x"])
@@ -129,8 +129,8 @@ def test_what_the_snapshot_recorded_is_found_after_it(tmp_path: object) -> None:
     table = history_table(TABLE)
     history = db2_history(kept)
     history.record(snapshot_position(LSN), [TableChange(ChangeType.CREATE, table)])
-    behind = Db2Position.behind_commit(LSN)
-    assert open_tables(kept, behind).due(table) is None
+    later = Db2Position.after_commit(LSN)
+    assert open_tables(kept, later).due(table) is None
     changed = replace(table, columns=table.columns[:1])
-    assert open_tables(kept, behind).due(changed) is ChangeType.ALTER
+    assert open_tables(kept, later).due(changed) is ChangeType.ALTER
     assert open_tables(kept, Db2Position.at(place_of(LSN))).due(table) is ChangeType.CREATE

@@ -110,7 +110,7 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 
 
 def test_the_guide_lists_every_error_that_ends_a_query() -> None:
-    answers = [value for value in vars(errors).values() if isinstance(value, errors.Answer)]
+    answers = [value for value in vars(errors).values() if isinstance(value, errors.Wording)]
     answers += errors._BY_CODE.values()
     answers += [answer for _, answer in errors._BY_TEXT]
     codes = {f"mongodb.{answer.code}" for answer in answers if not answer.retriable}

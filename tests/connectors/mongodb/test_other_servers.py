@@ -37,9 +37,9 @@ def properties(uri: str, **more: str) -> dict[str, str]:
     )
 
 
-def batch(kind: str, events: Sequence[Document], behind: Document, cursor: int) -> Document:
+def batch(kind: str, events: Sequence[Document], token: Document, cursor: int) -> Document:
     """The reply to `aggregate` or `getMore` of a change stream."""
-    members = {"postBatchResumeToken": behind, "id": Int64(cursor), "ns": "admin.$cmd.aggregate"}
+    members = {"postBatchResumeToken": token, "id": Int64(cursor), "ns": "admin.$cmd.aggregate"}
     return {"cursor": {kind: list(events), **members}}
 
 
@@ -210,7 +210,7 @@ def test_an_event_in_fragments_becomes_one_event_and_is_resumed_after_the_last_o
         modes = {"capture.mode": "change_streams_update_full_with_pre_image"}
         reader = Reader(properties(server.uri) | mode | modes)
         reader.until(1)
-        behind = reader.offsets[-1]["resume_token"]
+        token = reader.offsets[-1]["resume_token"]
         reader.restart().until(3)
         reader.stop()
     values = [json.loads(record["value"]) for record in reader.in_order()[:2]]
@@ -222,7 +222,7 @@ def test_an_event_in_fragments_becomes_one_event_and_is_resumed_after_the_last_o
     assert all(stage["pipeline"][-1] == {"$changeStreamSplitLargeEvent": {}} for stage in stages)
     starts = [stage["pipeline"][0]["$changeStream"].get("startAfter") for stage in stages]
     assert fragments[-1]["_id"] in starts
-    assert behind
+    assert token
 
 
 IMAGES_MISSING = {

@@ -111,7 +111,7 @@ def test_after_an_event_of_the_index_the_token_is_still_to_be_read() -> None:
     for name, value in (("time", TIME), ("number", 2), ("token", 4096), ("token_size", 90)):
         end[name] = value
     end["token_number"], end["transaction"] = 2, NULL
-    position = MongoPosition().behind(end)
+    position = MongoPosition().after(end)
     assert position == MongoPosition(TIME, 2, None, 2)
     assert position.unread is not None
     assert (position.unread.token, position.unread.token_size) == (4096, 90)

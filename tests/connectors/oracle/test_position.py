@@ -20,7 +20,7 @@ COMMITS = st.builds(
     ThreadCommit, st.integers(1, 99), SCNS, st.lists(XIDS, min_size=1, max_size=3).map(tuple)
 )
 POSITIONS = st.one_of(
-    st.builds(OraclePosition.behind_scn, SCNS, SCNS),
+    st.builds(OraclePosition.after_scn, SCNS, SCNS),
     st.builds(
         lambda scn, xid, mined, threads, inside, messages, given_up: OraclePosition(
             place_of(scn, xid) + 1,
@@ -54,13 +54,13 @@ def test_a_transaction_lies_below_its_end_and_above_the_ends_before(scn: int, xi
     row = np.zeros((), ROW)
     put_place(row, place)
     row["ordinal"] = 5
-    position = OraclePosition.behind_scn(scn - 1)
+    position = OraclePosition.after_scn(scn - 1)
     inside = position.inside(row)
     assert position.committed <= place == inside.transaction
     assert inside.messages == 5
-    behind = inside.behind(end)
-    assert (behind.committed, behind.transaction) == (place + 1, None)
-    assert behind.is_delivered(1, scn, xid)
+    later = inside.after(end)
+    assert (later.committed, later.transaction) == (place + 1, None)
+    assert later.is_delivered(1, scn, xid)
     assert not position.is_delivered(1, scn, xid)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headrace.config.describe import describe_markdown, describe_rows
 from headrace.config.finding import summarized
-from headrace.config.kinds import KeyColumns
+from headrace.config.kinds import MessageKeyColumns
 from headrace.config.property import Support
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import parse_configuration
@@ -59,7 +59,7 @@ def test_defaults_are_debeziums_but_for_the_plug_in() -> None:
         ("headrace.acknowledge.interval", "2 min", 120_000),
         ("internal.create.slot.command.timeout", "5", 5000),
         ("database.initial.statements", "SET a=1; SELECT ';;'", ("SET a=1", "SELECT ';'")),
-        ("message.key.columns", "s.t:a, b;", (KeyColumns("s.t", ("a", "b")),)),
+        ("message.key.columns", "s.t:a, b;", (MessageKeyColumns("s.t", ("a", "b")),)),
         ("value.converter", "org.apache.kafka.connect.json.JsonConverter", "json"),
         ("table.include.list", "", ()),
         ("errors.max.retries", "-1", -1),

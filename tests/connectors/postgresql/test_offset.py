@@ -91,10 +91,10 @@ def test_a_position_as_people_read_it() -> None:
 
 def test_the_ordinals_of_a_blocking_snapshot_count_as_used_after_it() -> None:
     inside = read(BETWEEN | {"snapshot": SNAPSHOT | {"blocking": True}})
-    behind = inside.after_snapshot()
-    assert behind.snapshot is None
-    assert behind.signals is not None
-    assert behind.signals.ordinal == 12
+    later = inside.after_snapshot()
+    assert later.snapshot is None
+    assert later.signals is not None
+    assert later.signals.ordinal == 12
     snapshot = inside.snapshot
     assert isinstance(snapshot, SnapshotProgress)
     initial = replace(inside, snapshot=replace(snapshot, blocking=False))

@@ -32,8 +32,8 @@ def standby(database: Database) -> Iterator[PostgresServer]:
 
 def reader_of(database: Database, standby: PostgresServer, **more: str) -> Reader:
     changes = {name.replace("__", "."): value for name, value in more.items()}
-    there = {"database.port": str(standby.port), "headrace.slices": "1"}
-    return Reader(database.properties() | there | changes)
+    of_standby = {"database.port": str(standby.port), "headrace.slices": "1"}
+    return Reader(database.properties() | of_standby | changes)
 
 
 def operations(reader: Reader) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.records import Cell, Concat, Constant, Image, Node, Part, RowField, Struct
+from headrace.connect.records import Cell, Concat, Constant, Image, Node, RowField, Struct, TextPart
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.events import ColumnCells
 from headrace.debezium.source_info import source_block, source_schema
@@ -16,8 +16,8 @@ from headrace.streaming.facts import EventSettings
 _TEXT, _OPTIONAL_TEXT = Schema(Type.STRING), Schema(Type.STRING, optional=True)
 _INT64 = Schema(Type.INT64)
 _OWN = (Field("collection", _TEXT), Field("txId", _OPTIONAL_TEXT), Field("position", _TEXT))
-_HALVES = Part(RowField(_INT64, "position_high")), Part(RowField(_INT64, "position"), ":")
-_POSITION = Concat(_TEXT, (*_HALVES, Part(RowField(_INT64, "ordinal"), "/")))
+_HALVES = TextPart(RowField(_INT64, "position_high")), TextPart(RowField(_INT64, "position"), ":")
+_POSITION = Concat(_TEXT, (*_HALVES, TextPart(RowField(_INT64, "ordinal"), "/")))
 
 
 @dataclass(frozen=True)

@@ -71,14 +71,14 @@ class Db2Subject(Subject):
             case Fill(first, last, _):
                 execute(f"INSERT INTO {table} VALUES (?, ?)", (first, change.text))
                 # Each statement doubles the rows: Derby compiles a text once for all of them.
-                there = 1
-                while (more := min(there, last - first + 1 - there)) > 0:
+                registered = 1
+                while (more := min(registered, last - first + 1 - registered)) > 0:
                     execute(
-                        f'INSERT INTO {table} SELECT "id" + {there}, "text" FROM {table} '
+                        f'INSERT INTO {table} SELECT "id" + {registered}, "text" FROM {table} '
                         'WHERE "id" BETWEEN ? AND ? ORDER BY "id"',
                         (first, first + more - 1),
                     )
-                    there += more
+                    registered += more
 
     def rows(self, collection: str) -> dict[int, str]:
         return dict(self._database.execute(f"SELECT * FROM {self._table(collection)}"))  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ import pytest
 from headrace.connect.records import Header, Records, Shape
 from headrace.connect.rows import Sequences
 from headrace.converters.avro.schemas import AvroOptions
+from headrace.converters.binary.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import BytesConverter, SimpleConverter, StringConverter
 from headrace.converters.rows import SliceConverter
 from tests.converters.goldens.cases import CASES, Case
 from tests.converters.registry_double import numbered_avro

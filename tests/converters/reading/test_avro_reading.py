@@ -21,7 +21,7 @@ from headrace.converters.avro.values import encode
 from headrace.converters.json.values import render
 from headrace.converters.reading.avro import AvroReader
 from headrace.converters.reading.avro_schemas import load_avro
-from headrace.converters.reading.plain import BytesReader
+from headrace.converters.reading.binary import BytesReader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.errors import HeadraceError
 from tests.converters.reading.schemas import trees

@@ -20,8 +20,8 @@ from headrace.connect.rows import Sequences
 from headrace.connect.schema import SCHEMALESS, Field, Schema, Type
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions, render
+from headrace.converters.reading.binary import BytesReader, StringReader
 from headrace.converters.reading.json import JsonReader
-from headrace.converters.reading.plain import BytesReader, StringReader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.converters.rows import SliceConverter
 from tests.compiled import callable_part

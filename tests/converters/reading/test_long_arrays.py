@@ -15,8 +15,8 @@ from headrace.connect.evaluation.columns import cell_of, form_of
 from headrace.connect.values.many_values import collected_after
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.avro.values import encode, long
+from headrace.converters.binary.texts import java_text
 from headrace.converters.json.values import render
-from headrace.converters.plain.texts import java_text
 from headrace.converters.reading.avro_schemas import load_avro, read_value
 
 T = TypeVar("T")

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.sinks.kafka.markers import (
-    Kind,
     Marker,
-    Step,
+    NextStep,
     Turn,
+    TurnKind,
     begins,
     key_of,
     next_step,
     next_step_of_all,
 )
 
-TURN = Turn("c", 7, 2, Kind.SLICES, "d7", 3, 3)
+TURN = Turn("c", 7, 2, TurnKind.SLICES, "d7", 3, 3)
 
 
 def marker(batch: int, **changes: object) -> Marker:
@@ -34,31 +34,31 @@ def refused(code: str, last: Marker | None, turn: Turn = TURN, *, begins: bool =
 
 
 def test_a_slice_writes_after_the_micro_batch_before() -> None:
-    assert next_step(marker(6), TURN, begins=False) is Step.WRITE
+    assert next_step(marker(6), TURN, begins=False) is NextStep.WRITE
 
 
 def test_the_cut_of_the_micro_batch_before_does_not_matter() -> None:
-    for last in (marker(6, slices=9), marker(6, kind=Kind.WHOLE), marker(6, width=1)):
-        assert next_step(last, TURN, begins=False) is Step.WRITE
+    for last in (marker(6, slices=9), marker(6, kind=TurnKind.WHOLE), marker(6, width=1)):
+        assert next_step(last, TURN, begins=False) is NextStep.WRITE
 
 
 def test_a_slice_that_is_written_is_skipped() -> None:
-    assert next_step(marker(7), TURN, begins=False) is Step.SKIP
+    assert next_step(marker(7), TURN, begins=False) is NextStep.SKIP
 
 
 def test_no_marker_is_right_only_at_a_beginning() -> None:
-    assert next_step(None, TURN, begins=True) is Step.WRITE
+    assert next_step(None, TURN, begins=True) is NextStep.WRITE
     refused("kafka.bookkeeping_lost", None)
 
 
-@pytest.mark.parametrize("changes", [{"slices": 3}, {"kind": Kind.WHOLE}, {"digest": "other"}])
+@pytest.mark.parametrize("changes", [{"slices": 3}, {"kind": TurnKind.WHOLE}, {"digest": "other"}])
 def test_a_micro_batch_that_was_written_as_another_one_is_an_error(changes: dict) -> None:
     refused("kafka.batch_changed", marker(7, **changes))
 
 
 def test_without_a_digest_records_are_not_compared() -> None:
-    assert next_step(marker(7, digest=""), TURN, begins=False) is Step.SKIP
-    assert next_step(marker(7), replace(TURN, digest=""), begins=False) is Step.SKIP
+    assert next_step(marker(7, digest=""), TURN, begins=False) is NextStep.SKIP
+    assert next_step(marker(7), replace(TURN, digest=""), begins=False) is NextStep.SKIP
 
 
 def test_a_checkpoint_older_than_the_marker_is_an_error() -> None:
@@ -81,13 +81,13 @@ def test_a_slice_writes_after_the_one_before_skips_at_its_own_and_stops_anywhere
 ) -> None:
     turn = replace(TURN, batch=batch, digest=f"d{batch}" if same else "other")
     before = None if last is None else marker(last)
-    right: Step | None = None
+    right: NextStep | None = None
     if last is None:
-        right = Step.WRITE if first else None
+        right = NextStep.WRITE if first else None
     elif last == batch:
-        right = Step.SKIP if same else None
+        right = NextStep.SKIP if same else None
     elif last == batch - 1:
-        right = Step.WRITE
+        right = NextStep.WRITE
     try:
         assert next_step(before, turn, begins=first) is right
     except HeadraceError:
@@ -103,7 +103,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
     width = 0
     for batch in range(data.draw(st.integers(1, 6))):
         slices = data.draw(st.integers(0, 4))
-        kind = data.draw(st.sampled_from(Kind))
+        kind = data.draw(st.sampled_from(TurnKind))
         while True:
             first = markers.get(0)
             before = 0
@@ -111,8 +111,8 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
                 before = first.before if first.batch == batch else first.width
             turn = Turn("c", batch, slices, kind, f"d{batch}", max(before, slices, 1), before)
             seen = [markers.get(number) for number in range(turn.width)]
-            if kind is Kind.WHOLE:
-                if next_step_of_all(seen, turn, without_markers=False) is Step.WRITE:
+            if kind is TurnKind.WHOLE:
+                if next_step_of_all(seen, turn, without_markers=False) is NextStep.WRITE:
                     written += [(batch, number) for number in range(slices)]
                     markers |= dict.fromkeys(turn.marked(0), turn.marker(1))
                 if data.draw(st.booleans()):
@@ -122,7 +122,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             dies_behind = data.draw(st.none() | st.integers(0, len(order)))
             for number in order[:dies_behind]:
                 start = begins(seen, turn, number, without_markers=False)
-                if next_step(markers.get(number), turn, begins=start) is Step.WRITE:
+                if next_step(markers.get(number), turn, begins=start) is NextStep.WRITE:
                     if number < slices:
                         written.append((batch, number))
                     markers |= dict.fromkeys(turn.marked(number), turn.marker(1))
@@ -136,10 +136,10 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
 
 
 def test_one_transaction_of_all_is_refused_where_a_part_is_written() -> None:
-    turn = replace(TURN, kind=Kind.WHOLE)
-    done = marker(7, kind=Kind.WHOLE)
-    assert next_step_of_all([marker(6)] * 3, turn, without_markers=False) is Step.WRITE
-    assert next_step_of_all([done] * 3, turn, without_markers=False) is Step.SKIP
+    turn = replace(TURN, kind=TurnKind.WHOLE)
+    done = marker(7, kind=TurnKind.WHOLE)
+    assert next_step_of_all([marker(6)] * 3, turn, without_markers=False) is NextStep.WRITE
+    assert next_step_of_all([done] * 3, turn, without_markers=False) is NextStep.SKIP
     with pytest.raises(HeadraceError, match="in full"):
         next_step_of_all([done, marker(6), marker(6)], turn, without_markers=False)
 
@@ -162,7 +162,7 @@ def test_everything_begins_at_the_first_micro_batch_and_where_the_user_says_so()
 def test_slice_0_writes_the_markers_of_slices_that_a_micro_batch_does_not_have() -> None:
     assert TURN.marked(0) == (0, 2)
     assert TURN.marked(1) == (1,)
-    assert replace(TURN, kind=Kind.WHOLE).marked(0) == (0, 1, 2)
+    assert replace(TURN, kind=TurnKind.WHOLE).marked(0) == (0, 1, 2)
 
 
 @given(
@@ -170,7 +170,7 @@ def test_slice_0_writes_the_markers_of_slices_that_a_micro_batch_does_not_have()
         Marker,
         st.integers(0),
         st.integers(0),
-        st.sampled_from(Kind),
+        st.sampled_from(TurnKind),
         st.text(),
         st.integers(0),
         st.integers(1),

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
-from headrace.sinks.kafka.markers import Kind
+from headrace.sinks.kafka.markers import TurnKind
 from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.kafka.plan import Plan, PlanFolder, Way
 from headrace.sinks.kafka.ranges import Ranges, send_range, step_of_slice
@@ -168,7 +168,7 @@ def test_a_bookkeeping_topic_that_would_forget_is_refused(kafka: KafkaServer, qu
 
 def test_a_plan_comes_back_from_its_file(query: Query) -> None:
     plan = query.plan(0, 3, Way.PARTS)
-    assert plan.turn.kind is Kind.WHOLE
+    assert plan.turn.kind is TurnKind.WHOLE
     assert PlanFolder(query.folder.folder).last() == plan
 
 

@@ -18,7 +18,7 @@ from headrace.errors import HeadraceError
 from headrace.kafka.librdkafka import KafkaFailure, NativeProducer
 from headrace.kafka.messages import MessageWriter
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
-from headrace.sinks.kafka.markers import Kind, Step, Turn, key_of
+from headrace.sinks.kafka.markers import NextStep, Turn, TurnKind, key_of
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 from headrace.sinks.kafka.ranges import step_of_slice
 from headrace.sinks.kafka.writer import Writer, fence
@@ -35,7 +35,7 @@ from tests.sinks.kafka.records import (
 )
 
 
-def turn_of(batch: int, slices: int = 1, kind: Kind = Kind.SLICES) -> Turn:
+def turn_of(batch: int, slices: int = 1, kind: TurnKind = TurnKind.SLICES) -> Turn:
     return Turn("checkpoint", batch, slices, kind, f"d{batch}", slices, slices)
 
 
@@ -251,7 +251,7 @@ def test_a_marker_after_somebodys_open_transaction_is_waited_for(
     MessageWriter(other).write(foreign)
     assert other.flush(30) == 0
     writer = Writer(options, "0")
-    writer.write(turn_of(0), 0, lambda: [numbered(topic, 0, 9)], lambda: Step.WRITE)
+    writer.write(turn_of(0), 0, lambda: [numbered(topic, 0, 9)], lambda: NextStep.WRITE)
     writer.close()
     results: list[object] = []
     reading = threading.Thread(
@@ -366,7 +366,7 @@ def test_a_writer_that_another_thread_closes_ends_with_an_error(
             reads.set()
 
     with ThreadPoolExecutor(1) as pool:
-        written = pool.submit(writer.write, turn, 0, endless, lambda: Step.WRITE)
+        written = pool.submit(writer.write, turn, 0, endless, lambda: NextStep.WRITE)
         assert reads.wait(120)
         writer.close()
         with pytest.raises(HeadraceError, match="was closed") as raised:
@@ -379,9 +379,9 @@ def test_a_writer_that_is_closed_before_its_transaction_ends_with_the_same_error
 ) -> None:
     writer = Writer(options, "0")
 
-    def close() -> Step:
+    def close() -> NextStep:
         writer.close()
-        return Step.WRITE
+        return NextStep.WRITE
 
     with pytest.raises(HeadraceError, match="was closed") as raised:
         writer.write(turn_of(0), 0, lambda: [numbered(topic, 0, 100)], close)
@@ -409,7 +409,7 @@ def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_e
     writer = Writer(options, "0", pause)
     with ThreadPoolExecutor(1) as pool:
         rows = [numbered(topic, 0, 100)]
-        written = pool.submit(writer.write, turn_of(0), 0, lambda: rows, lambda: Step.WRITE)
+        written = pool.submit(writer.write, turn_of(0), 0, lambda: rows, lambda: NextStep.WRITE)
         assert waits.wait(120)
         writer.close()
         closed.set()
@@ -418,7 +418,7 @@ def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_e
     assert raised.value.code == "kafka.sink_closed"
     assert len(tries) == 1, "it tried again"
     with pytest.raises(HeadraceError, match="was closed"):
-        writer.write(turn_of(1), 0, lambda: rows, lambda: Step.WRITE)
+        writer.write(turn_of(1), 0, lambda: rows, lambda: NextStep.WRITE)
 
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

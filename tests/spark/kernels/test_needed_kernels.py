@@ -55,7 +55,7 @@ def imports(module: str) -> frozenset[str]:
     return frozenset(name for name in names if path_of(name) is not None)
 
 
-def kernels_behind(*roots: str) -> set[str]:
+def kernels_under(*roots: str) -> set[str]:
     """The modules of the kernels that Python calls in what the roots import, near and far."""
     seen: set[str] = set()
     waiting = list(roots)
@@ -77,7 +77,7 @@ def of_every_query() -> set[str]:
 def test_a_connector_needs_what_its_modules_import(name: str) -> None:
     (definition,) = (each for each in built_in() if each.name == name)
     opened = getattr(definition, "open_function", "").partition(":")[0]
-    imported = kernels_behind(opened, *definition.worker_modules)
+    imported = kernels_under(opened, *definition.worker_modules)
     missing = imported - set(kernels_by_name([name, "json"]))
     assert missing <= OF_DOCUMENTS, "documents are rendered for connectors that have them"
     if name == "mongodb":
@@ -88,15 +88,15 @@ def test_a_connector_needs_what_its_modules_import(name: str) -> None:
 def test_a_transform_declares_the_kernels_that_its_module_imports(java_class: str) -> None:
     module = "headrace.transforms." + _TRANSFORMS[java_class].partition(":")[0]
     declared = set(find_transform(java_class).kernels)
-    behind = kernels_behind(module) - {"headrace.connect.evaluation.gathering"}
-    assert declared <= behind
-    assert behind - declared <= (OF_TEXTS if ".documents." in module else set())
+    reached = kernels_under(module) - {"headrace.connect.evaluation.gathering"}
+    assert declared <= reached
+    assert reached - declared <= (OF_TEXTS if ".documents." in module else set())
 
 
 def test_a_query_of_postgresql_and_json_needs_no_other_kernels() -> None:
     modules = of_every_query()
     assert not modules & OF_DOCUMENTS
-    assert "headrace.converters.plain.kernels.interpreter" not in modules
+    assert "headrace.converters.binary.kernels.interpreter" not in modules
     assert not any(re.match(r"headrace\.connectors\.(?!postgresql)", name) for name in modules)
 
 
@@ -118,7 +118,7 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
     )
     modules = set(query_kernels(config, find_sink("kafka").kernels)) - of_every_query()
     assert modules == {
-        "headrace.converters.plain.kernels.interpreter",
+        "headrace.converters.binary.kernels.interpreter",
         "headrace.kafka.message_kernel",
         "headrace.transforms.debezium.java_hashes",
     }
@@ -144,4 +144,4 @@ def test_a_sink_needs_the_kernels_that_its_folder_calls(sink: SinkDefinition) ->
     of_others = SHARED.keys() | {
         module for other in sinks() if other is not sink for module in other.kernels
     }
-    assert kernels_behind(*modules, *sink.worker_modules) - of_others == set(sink.kernels)
+    assert kernels_under(*modules, *sink.worker_modules) - of_others == set(sink.kernels)

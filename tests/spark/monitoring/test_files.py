@@ -126,7 +126,7 @@ def test_other_users_cannot_read_what_lies_beside_the_sources_files(tmp_path: Pa
     file = ReportFile(str(tmp_path))
     file.write(of_this_process())
     try:
-        assert file._told is not None
-        assert file._told.parent.stat().st_mode & 0o077 == 0
+        assert file._own is not None
+        assert file._own.parent.stat().st_mode & 0o077 == 0
     finally:
         file.end(of_this_process())

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import StructType
 
-from headrace.spark.query import told
+from headrace.spark.query import status_files
 from headrace.spark.query.situations import SituationsReader, newest_on_server
-from headrace.spark.query.told import SITUATIONS, told_path
+from headrace.spark.query.source_options import SITUATIONS
+from headrace.spark.query.status_files import own_file
 from headrace.spark.source import HeadraceDataSource
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_the_newest_text_of_each_source_under_the_same_driver_comes_first() -> N
     for number, (driver, text) in enumerate(
         ((os.getppid(), "old"), (os.getppid(), "new"), (f"{os.getpid()}000", "of another driver"))
     ):
-        path = told_path(f"{driver}-{number}", "json")
+        path = own_file(f"{driver}-{number}", "json")
         assert path is not None
         path.write_text(text)
         os.utime(path, (number, number))
@@ -89,7 +90,7 @@ def test_a_batch_read_shows_what_the_sources_of_its_driver_wrote(spark: SparkSes
     pid = int(jvm.java.lang.ProcessHandle.current().pid())
     paths = []
     for name, text in ((f"{pid}-x", "ours"), (f"{os.getpid()}000-y", "of another driver")):
-        path = told_path(name, "json")
+        path = own_file(name, "json")
         assert path is not None
         path.write_text(text)
         paths.append(path)
@@ -104,6 +105,6 @@ def test_a_batch_read_shows_what_the_sources_of_its_driver_wrote(spark: SparkSes
 
 
 def test_ancestors_are_known_up_to_the_first_process() -> None:
-    above = list(told.ancestors())
+    above = list(status_files.ancestors())
     assert above[0] == os.getppid()
     assert len(above) == len(set(above))

@@ -44,13 +44,13 @@ class Log(Ranges):
     def withhold_start(self) -> None:
         """Does nothing: the log reports no starts."""
 
-    def let_tell(self) -> None:
+    def let_acknowledge(self) -> None:
         """Does nothing: the log has reported at once."""
 
     def bounded(self) -> None:
         self.target = self.length if self.target is None else self.target
 
-    def tell(self, *, is_over: bool) -> None:
+    def write_report(self, *, is_over: bool) -> None:
         self.over.append(is_over)
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> list[int]:

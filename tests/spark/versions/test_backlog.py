@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.spark.versions.backlog import Backlog, place_of
+from headrace.spark.versions.backlog import BatchJournal, place_of
 from headrace.spark.versions.feed import FeedPartition
 from tests.spark.versions.checkpoint import INITIAL, Checkpoint
 from tests.spark.versions.log import Log
@@ -23,14 +23,14 @@ def checkpoint(tmp_path: Path) -> Path:
     return made.folder
 
 
-def begun(checkpoint: Path, log: Log) -> Backlog:
-    backlog = Backlog(checkpoint, "a-b")
+def begun(checkpoint: Path, log: Log) -> BatchJournal:
+    backlog = BatchJournal(checkpoint, "a-b")
     backlog.partitions(log, INITIAL, extends=True)
     return backlog
 
 
 def fed(checkpoint: Path, log: Log) -> FeedPartition:
-    (served,) = Backlog(checkpoint, "a-b").partitions(log, INITIAL, extends=True)
+    (served,) = BatchJournal(checkpoint, "a-b").partitions(log, INITIAL, extends=True)
     assert isinstance(served, FeedPartition)
     return served
 
@@ -56,7 +56,7 @@ def test_a_backlog_that_is_read_again_has_the_same_ranges(checkpoint: Path) -> N
     log = Log(8)
     first = begun(checkpoint, log).parts(log, extends=True)  # type: ignore[arg-type]
     assert [next(first), next(first)] == [[0, 1, 2], [3, 4, 5]]
-    again = Backlog(checkpoint, "a-b")
+    again = BatchJournal(checkpoint, "a-b")
     assert list(again.parts(log, extends=False)) == [[0, 1, 2], [3, 4, 5]]  # type: ignore[arg-type]
     assert list(again.parts(log, extends=True)) == [[0, 1, 2], [3, 4, 5], [6, 7]]  # type: ignore[arg-type]
 
@@ -68,7 +68,7 @@ def test_a_line_that_a_kill_cut_short_is_left_out_and_overwritten(checkpoint: Pa
     with journal(checkpoint).open("a") as torn:
         torn.write('{"v": 2, "serv')
     assert place_of(checkpoint, NAME)["n"] == 3
-    assert list(Backlog(checkpoint, "a-b").parts(log, extends=True)) == [  # type: ignore[arg-type]
+    assert list(BatchJournal(checkpoint, "a-b").parts(log, extends=True)) == [  # type: ignore[arg-type]
         [0, 1, 2], [3, 4, 5], [6, 7, 8],
     ]  # fmt: skip
 

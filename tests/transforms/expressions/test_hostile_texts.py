@@ -87,13 +87,13 @@ def check(language: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "before", "middle", "behind", "count"),
+    ("language", "before", "middle", "after", "count"),
     [pytest.param(*each, id=f"{each[0]}-{number}") for number, each in enumerate(REPEATED)],
 )
 def test_what_is_repeated_a_thousand_times_ends(
-    language: str, before: str, middle: str, behind: str, count: int
+    language: str, before: str, middle: str, after: str, count: int
 ) -> None:
-    check(language, before * count + middle + behind * count)
+    check(language, before * count + middle + after * count)
 
 
 @pytest.mark.parametrize(

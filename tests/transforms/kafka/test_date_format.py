@@ -48,7 +48,7 @@ def test_a_text_that_does_not_match_gives_no_date(text: str) -> None:
 
 
 def test_numbers_count_on_and_zones_shift() -> None:
-    assert DateFormat("yyyy-MM-dd").parse("2024-02-30 behind") == 1_709_251_200_000  # March 1
+    assert DateFormat("yyyy-MM-dd").parse("2024-02-30 later") == 1_709_251_200_000  # March 1
     assert DateFormat("yyyy-MM-dd'T'HH:mmXXX").parse("1970-01-01T02:00+02:00") == 0
     assert DateFormat("yyyy-MM-dd HH:mm Z").parse("1970-01-01 00:00 -0130") == 5_400_000
 

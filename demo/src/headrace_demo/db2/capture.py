@@ -144,8 +144,10 @@ class CaptureProgram:
         """Captures the columns that both a table and its change table have now, as the program does
         when it reads its registrations again."""
         name = change_table or f"CDC_{schema}_{table}"
-        there = {column for column, _ in self._columns(self.changes, name)}
-        columns = tuple(one for one in self._captured(schema, table) if one in there)
+        present = {column for column, _ in self._columns(self.changes, name)}
+        columns = tuple(
+            captured for captured in self._captured(schema, table) if captured in present
+        )
         with self._session() as execute:
             _drop_triggers(execute, name)
             source = quoted(schema, table)
@@ -271,7 +273,7 @@ class CaptureProgram:
                 with closing(self._connect()) as connection:
                     while not self._is_stopped_in(_PAUSE_S):
                         quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
-                        self._cycle(connection, is_told=quiet == 0)
+                        self._cycle(connection, is_reported=quiet == 0)
             except Exception as error:  # noqa: BLE001 - Derby stops, and starts again
                 log.debug("Capture: %s", error)
                 self._stopping.wait(2 * _PAUSE_S)
@@ -289,19 +291,19 @@ class CaptureProgram:
         number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
         return number.to_bytes(self.width)
 
-    def _cycle(self, connection: Any, *, is_told: bool = True, is_whole: bool = False) -> bool:
+    def _cycle(self, connection: Any, *, is_reported: bool = True, is_whole: bool = False) -> bool:
         with transaction_on(connection) as execute:
             now = self._committed(execute)  # after the open transaction's end
         with self._register, transaction_on(connection) as execute:
             before = self._synchpoint(execute)
             if not is_whole:
                 now = self._reached(before, now)
-            if now > before or is_told:
+            if now > before or is_reported:
                 self._activate(execute, max(now, before))
             if now > before:
                 self._write_units_of_work(execute, before, now)
                 self._move_new_synchpoints(execute, before, now)
-            if now > before or is_told:
+            if now > before or is_reported:
                 execute(
                     f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET SYNCHPOINT = ?, "
                     "SYNCHTIME = CURRENT_TIMESTAMP WHERE GLOBAL_RECORD = 'Y'",
@@ -381,8 +383,8 @@ class CaptureProgram:
 
 def _drop_triggers(execute: Execute, change_table: str) -> None:
     """Drops the triggers that fill a change table."""
-    there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
-    for name in sorted(there.intersection(tables.triggers(change_table))):
+    triggers = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
+    for name in sorted(triggers.intersection(tables.triggers(change_table))):
         execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
 
 

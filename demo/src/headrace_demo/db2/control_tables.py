@@ -154,15 +154,15 @@ def activation(control: str, width: int) -> str:
     """The statement with which Capture records the start of active registrations that have none.
     Its parameter: the number of the last commit that Capture has read; later registrations wait."""
     register = quoted(control, "IBMSNAP_REGISTER")
-    own = (
+    register_row = (
         f"FROM {SIMULATOR}.REGISTERED R WHERE R.CD_OWNER = {register}.CD_OWNER "
         f"AND R.CD_TABLE = {register}.CD_TABLE"
     )
-    start = f"(SELECT {place('R.NUMBER', width)} {own})"
+    start = f"(SELECT {place('R.NUMBER', width)} {register_row})"
     return (
         f"UPDATE {register} SET CD_OLD_SYNCHPOINT = {start}, CD_NEW_SYNCHPOINT = {start} "
         "WHERE GLOBAL_RECORD = 'N' AND STATE = 'A' AND CD_OLD_SYNCHPOINT IS NULL "
-        f"AND EXISTS (SELECT 1 {own} AND R.NUMBER <= ?)"
+        f"AND EXISTS (SELECT 1 {register_row} AND R.NUMBER <= ?)"
     )
 
 

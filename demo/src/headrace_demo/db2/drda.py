@@ -141,8 +141,8 @@ class Requests:
         if part.code != _STATEMENT:
             return _parameters(part)
         text = part.value
-        for own, other in _ONLY_DB2.items():
-            text = text.replace(own, other.ljust(len(own)))
+        for of_db2, other in _ONLY_DB2.items():
+            text = text.replace(of_db2, other.ljust(len(of_db2)))
         if _DISTANCE in text:
             number = _duration(self._distance()).rjust(len(_DISTANCE))
             text = text.replace(_DISTANCE, number.encode())
@@ -172,8 +172,8 @@ class Replies:
             if part.code == _ATTRIBUTES:
                 release = dict(split_parts(part.value) or ()).get(_RELEASE)
                 self._release = release and release.strip()
-        told = join_parts([_without_text(part) for part in parts])
-        body = _DERBY.sub(_SERVER.encode(), told)
+        request = join_parts([_without_text(part) for part in parts])
+        body = _DERBY.sub(_SERVER.encode(), request)
         for name in self._releases():
             body = body.replace(name, _like(name, _SERVER))
         return (len(body) + 6).to_bytes(2) + dss[2:6] + body

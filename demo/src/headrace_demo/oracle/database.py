@@ -163,7 +163,7 @@ class Database:
         """Adds rows to a table without redo, which are visible from one SCN until another."""
         table = self.table(full_name)
         marks = ", ".join("?" * (len(table.columns) + 3))
-        columns = ", ".join(name(one.name) for one in table.columns)
+        columns = ", ".join(name(column.name) for column in table.columns)
         statement = (
             f'INSERT INTO {name(full_name)} ("$first", "$end", "ROWID", {columns}) VALUES ({marks})'
         )
@@ -227,14 +227,14 @@ class Database:
             "V$ARCHIVE_DEST_STATUS",
             redo_views.destinations(self.peculiarities, self.destination_status),
         )
-        fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
-        fill("SESSION_PRIVS", [(one,) for one in self.privileges])
-        fill("SESSION_ROLES", [(one,) for one in self.roles])
+        fill("ALL_PROCEDURES", [("SYS", name) for name in self.packages])
+        fill("SESSION_PRIVS", [(name,) for name in self.privileges])
+        fill("SESSION_ROLES", [(name,) for name in self.roles])
         fill("USER_USERS", [(TABLE_SPACE,)])
         fill("USER_TS_QUOTAS", [] if self.quota is None else [(TABLE_SPACE, self.quota)])
-        fill("ALL_CAPTURE_PREPARED_SCHEMAS", [(one, "IMPLICIT") for one in self.logged_schemas])
+        fill("ALL_CAPTURE_PREPARED_SCHEMAS", [(name, "IMPLICIT") for name in self.logged_schemas])
         versions = ("19.0.0.0.0", "19.3.0.0.0", "Production")
-        fill("PRODUCT_COMPONENT_VERSION", [(one, *versions) for one in self.products])
+        fill("PRODUCT_COMPONENT_VERSION", [(name, *versions) for name in self.products])
         self._show_logs()
         self._show_tables()
         self.show_scn()
@@ -263,12 +263,12 @@ class Database:
                 yield redo_views.thread(self.state, log, self.peculiarities, otherwise)
 
     def _show_logs(self) -> None:
-        fill, state, own = self.store.fill, self.state, self.peculiarities
-        groups, members = redo_views.online(state, own, archives=self.archives)
+        fill, state, peculiarities = self.store.fill, self.state, self.peculiarities
+        groups, members = redo_views.online(state, peculiarities, archives=self.archives)
         fill("V$LOG", groups)
         fill("V$LOGFILE", members)
         is_shown = self.archives and self.shows_archived
-        rows = redo_views.archived(state, own, self.resetlogs) if is_shown else ()
+        rows = redo_views.archived(state, peculiarities, self.resetlogs) if is_shown else ()
         fill("V$ARCHIVED_LOG", rows)
 
     def _show_tables(self) -> None:
@@ -369,8 +369,10 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     )
     if table.kind == "NESTS":
         views["ALL_NESTED_TABLES"].append((table.schema, f"{table.name}_NESTED", table.name))
-    views["ALL_TAB_PARTITIONS"] += [(*path, one) for one in table.partition_logging]
-    views["ALL_TAB_SUBPARTITIONS"] += [(*path, one) for one in table.subpartition_logging]
+    views["ALL_TAB_PARTITIONS"] += [(*path, attribute) for attribute in table.partition_logging]
+    views["ALL_TAB_SUBPARTITIONS"] += [
+        (*path, attribute) for attribute in table.subpartition_logging
+    ]
     for view, columns in table.lob_logging.items():
         views[view] += [(*path, column, logged) for column, logged in columns.items()]
     views["ALL_TAB_COMMENTS"].append((*path, "TABLE", table.comment))

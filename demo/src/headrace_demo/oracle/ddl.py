@@ -123,21 +123,21 @@ def _alter(database: Database, table: Table, rest: str) -> None:
         old, new = _plain(before), _plain(after)
         connection.execute(f"ALTER TABLE {quoted} RENAME COLUMN {name(old)} TO {name(new)}")
         table.columns = [
-            replace(one, name=new) if one.name == old else one for one in table.columns
+            replace(column, name=new) if column.name == old else column for column in table.columns
         ]
-        table.key = [new if one == old else one for one in table.key]
+        table.key = [new if column == old else column for column in table.key]
     elif words[0] == "DROP":
         names = _names(_inside(re.sub(r"^DROP\s+(COLUMN\s+)?", "", rest, flags=re.IGNORECASE)))
         for column_name in names:
             connection.execute(f"ALTER TABLE {quoted} DROP COLUMN {name(column_name)}")
-        table.columns = [one for one in table.columns if one.name not in names]
+        table.columns = [column for column in table.columns if column.name not in names]
     else:
         raise OracleError(900, f"the stand-in does not understand ALTER TABLE … {rest}")
 
 
 def _modify(table: Table, part: str) -> None:
     first, _, what = part.partition(" ")
-    old = next((one for one in table.columns if one.name == _plain(first)), None)
+    old = next((column for column in table.columns if column.name == _plain(first)), None)
     if old is None:
         raise OracleError(904, f"{first}: invalid identifier")
     upper = what.upper().strip()
@@ -145,7 +145,7 @@ def _modify(table: Table, part: str) -> None:
         new = replace(old, nullable=upper == "NULL")
     else:
         new = replace(Column.parse(part), name=old.name)
-    table.columns = [new if one is old else one for one in table.columns]
+    table.columns = [new if column is old else column for column in table.columns]
 
 
 def _rename(database: Database, table: Table, new: str) -> None:

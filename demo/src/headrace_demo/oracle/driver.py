@@ -284,9 +284,9 @@ def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """A column as the driver builds it: the bytes of texts are used unchanged."""
     if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
         return pa.array(column, kind)
-    if all(one is None or (isinstance(one, str) and one.isascii()) for one in column):
+    if all(value is None or (isinstance(value, str) and value.isascii()) for value in column):
         return pa.array(column, kind)
-    raw = [encoded(one) if isinstance(one, str) else one for one in column]
+    raw = [encoded(value) if isinstance(value, str) else value for value in column]
     binary = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
     return pa.array(raw, binary).view(kind)
 

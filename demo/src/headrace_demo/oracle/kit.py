@@ -64,7 +64,7 @@ class Kit:
 
     def _insert(self, slots: Texts, binds: Texts) -> None:
         path = self._path(slots)
-        kinds = {one.name: one.type for one in self._database.state.tables[path].columns}
+        kinds = {column.name: column.type for column in self._database.state.tables[path].columns}
         values = _BETWEEN.split(slots["kit_values"])
         row = {}
         for name, text in zip(slots["kit_names"].split(", "), values, strict=True):
@@ -80,7 +80,7 @@ class Kit:
         self._transactions.insert(self._xid(), path, row)
 
     def _update(self, slots: Texts, binds: Texts) -> None:
-        assigned = (one.split(" = :") for one in slots["kit_assignments"].split(", "))
+        assigned = (assignment.split(" = :") for assignment in slots["kit_assignments"].split(", "))
         values = {name: binds[bind] for name, bind in assigned}
         self._transactions.update(self._xid(), self._path(slots), {"ID": binds["id"]}, values)
 

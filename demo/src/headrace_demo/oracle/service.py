@@ -123,8 +123,8 @@ class Service:
                 if hasattr(database.peculiarities, called):
                     database.peculiarities = replace(database.peculiarities, **{called: value})
                 else:
-                    own = hasattr(database, called)
-                    setattr(database if own else database.state, called, value)
+                    is_method = hasattr(database, called)
+                    setattr(database if is_method else database.state, called, value)
             database.show()
 
     def change_table(self, full_name: str, **named: Any) -> None:

@@ -97,10 +97,10 @@ class Session:
     def execute(self, text: str, binds: Binds) -> Cursor | None:
         """Run a statement; None: it has no rows. Raises OracleError, which is ORA-00900 for a
         statement that headrace does not send."""
-        one = self._allowed(text)
-        if one is None:
+        allowed = self._allowed(text)
+        if allowed is None:
             raise OracleError(900, f"the stand-in has no statement {text}")
-        statement, slots = one
+        statement, slots = allowed
         database = self.database
         with database.shown(is_look="CURRENT_SCN" in text):
             database.statements[statement.name] += 1
@@ -132,10 +132,10 @@ class Session:
 
     def fail_if_asked(self, *called: str) -> None:
         """Raise OracleError if the script has requested one."""
-        for one in filter(None, called):
-            code = self.database.state.fault(one)
+        for action in filter(None, called):
+            code = self.database.state.fault(action)
             if code is not None:
-                raise OracleError(code, f"asked for at {one[:60]}")
+                raise OracleError(code, f"asked for at {action[:60]}")
 
     # -- queries --------------------------------------------------------------------------------
 
@@ -155,11 +155,11 @@ class Session:
         }
         if "V$LOGMNR_CONTENTS" in text:
             views["V$LOGMNR_CONTENTS"] = self._mined_rows()
-        own: dict[str, Sequence[Column]] = dict(database.columns)
-        for full_name in [one for one in own if one.startswith(f"{self._user}.")]:
+        columns: dict[str, Sequence[Column]] = dict(database.columns)
+        for full_name in [column for column in columns if column.startswith(f"{self._user}.")]:
             flush = name(full_name.partition(".")[2])
             text = text.replace(f"FROM {flush} F", f"FROM {name(self._user)}.{flush} F")
-        query = database.store.rewritten(text, own, views)
+        query = database.store.rewritten(text, columns, views)
         try:
             rows = database.store.connection.execute(query, dict(binds))
         except sqlite3.OperationalError as error:
@@ -171,7 +171,7 @@ class Session:
                 raise OracleError(904, f"invalid identifier: {error}") from None
             raise OracleError(900, f"{error}: {query}") from None
         called = "FETCH_REDO" if "V$LOGMNR_CONTENTS" in text else "FETCH"
-        return Cursor(self, [one[0] for one in rows.description], rows, called)
+        return Cursor(self, [column[0] for column in rows.description], rows, called)
 
     def _session_parameters(self) -> str:
         formats = _FORMATS if self.has_formats else dict.fromkeys(_FORMATS, "DD-MON-RR")
@@ -211,7 +211,7 @@ class Session:
         for log in self.database.state.logs:
             is_archived = not log.is_current and log.is_archived
             copies = redo_views.copies(log, self.database.peculiarities) if is_archived else ()
-            is_copy = any(one.name == called and one.is_there for one in copies)
+            is_copy = any(copy.name == called and copy.is_there for copy in copies)
             if is_copy or called == self._online(log):
                 self._files[called] = log
                 self._mined = None
@@ -229,7 +229,7 @@ class Session:
 
     def _mined_logs(self) -> str:
         """The session's logs, and a row for each missing log between them."""
-        rows = [(one.replace("'", "''"), "NULL") for one in self._files]
+        rows = [(name.replace("'", "''"), "NULL") for name in self._files]
         rows += [
             (f"Missing log file(s) for thread number {thread}, sequence number(s) {first} to "
              f"{last}", "'MISSING_LOGFILE'")
@@ -247,9 +247,9 @@ class Session:
         for log in self._files.values():
             threads.setdefault(log.thread, []).append(log.sequence)
         for thread, sequences in threads.items():
-            for before, behind in pairwise(sorted(sequences)):
-                if behind > before + 1:
-                    yield thread, before + 1, behind - 1
+            for before, after in pairwise(sorted(sequences)):
+                if after > before + 1:
+                    yield thread, before + 1, after - 1
 
     def _start_logmnr(self, slots: Binds, binds: Binds) -> None:
         self._check_root()

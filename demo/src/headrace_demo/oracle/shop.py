@@ -191,7 +191,9 @@ class Visits:
     def promote(self) -> None:
         """Change whether a customer is a VIP."""
         number = self._customer()
-        (row,) = (one for one in self._server.rows(CUSTOMERS) if one["ID"] == str(number))
+        (row,) = (
+            customer for customer in self._server.rows(CUSTOMERS) if customer["ID"] == str(number)
+        )
         with self._server.transaction(user=SCHEMA) as transaction:
             transaction.update(CUSTOMERS, {"ID": number}, IS_VIP=1 - int(row["IS_VIP"] or 0))
 

@@ -174,7 +174,7 @@ class Store:
     def create(self, table: str, columns: Sequence[Column], key: Sequence[str] = ()) -> None:
         """Create an empty table; rows are found by their `key`."""
         self.drop(table)
-        described = "".join(f", {self.declaration(one)}" for one in columns)
+        described = "".join(f", {self.declaration(column)}" for column in columns)
         quoted = name(table)
         self.connection.execute(
             f'CREATE TABLE {quoted} ("$first" INTEGER, "$end" INTEGER DEFAULT {UNLIMITED}, '
@@ -210,7 +210,9 @@ class Store:
             columns = tables.get(f"{schema}.{table}")
             if columns is None:
                 return match[0]
-            shown = ", ".join(name(one) for one in ("ROWID", *(one.name for one in columns)))
+            shown = ", ".join(
+                name(column) for column in ("ROWID", *(column.name for column in columns))
+            )
             seen = f'"$first" <= {scn} AND "$end" > {scn}'
             if scn is None:
                 seen = f'"$first" IS NOT NULL AND "$end" = {UNLIMITED}'

@@ -39,8 +39,10 @@ def with_lone_bytes(raw: bytes) -> str:
     character represents each of them."""
     text = raw.decode(errors="surrogateescape")
     return "".join(
-        chr(_FIRST_LONE + (ord(one) & 0xFF)) if 0xDC80 <= ord(one) <= 0xDCFF else one
-        for one in text
+        chr(_FIRST_LONE + (ord(character) & 0xFF))
+        if 0xDC80 <= ord(character) <= 0xDCFF
+        else character
+        for character in text
     )
 
 
@@ -48,7 +50,7 @@ def encoded(text: str) -> bytes:
     """The bytes of a stored text on a server."""
     if text.isascii() or not _LONE.search(text):
         return text.encode()
-    lone = _LONE.sub(lambda one: chr(0xDC00 + (ord(one[0]) & 0xFF)), text)
+    lone = _LONE.sub(lambda match: chr(0xDC00 + (ord(match[0]) & 0xFF)), text)
     return lone.encode(errors="surrogateescape")
 
 

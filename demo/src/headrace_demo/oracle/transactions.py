@@ -94,17 +94,17 @@ class Transactions:
             matching = self._matching(xid, table, where)
             for number, row_id, old in matching:
                 new = {**old, **_changed(table, values)}
-                if any(new[one] != old[one] for one in table.key):
+                if any(new[column] != old[column] for column in table.key):
                     self._check_key(table, new)
                 self._end(table, xid, number)
                 made = self._make(table, xid, row_id, new)
                 undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
                 plain = [
-                    one
-                    for one in table.columns
-                    if one.name in values and (not is_lob(one) or new[one.name] is None)
+                    column
+                    for column in table.columns
+                    if column.name in values and (not is_lob(column) or new[column.name] is None)
                 ]
-                is_plain = plain or not any(one.name in values for one in table.columns)
+                is_plain = plain or not any(column.name in values for column in table.columns)
                 if is_plain:
                     self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
                 lobs = self._write_lobs(xid, table, row_id, new, old)
@@ -174,7 +174,7 @@ class Transactions:
 
     def open_threads(self) -> set[int]:
         """The redo threads of open transactions."""
-        return {one.thread for one in self._open.values()}
+        return {transaction.thread for transaction in self._open.values()}
 
     # -- redo -----------------------------------------------------------------------------------
 
@@ -201,11 +201,13 @@ class Transactions:
         **more: Any,
     ) -> int:
         """Write the rows of one change; returns its SCN, which is a new one unless it is given."""
-        own = self._database.peculiarities
+        peculiarities = self._database.peculiarities
         if scn is None:
             ends = operation in ("COMMIT", "ROLLBACK")
             scn = self._database.state.scn if ends else self._database.redo_scn()
-        parts = pieces(text, own.most_bytes, cuts_characters=own.cuts_characters)
+        parts = pieces(
+            text, peculiarities.most_bytes, cuts_characters=peculiarities.cuts_characters
+        )
         lines = [
             {
                 "redo": operation, "scn": scn, "xid": transaction.xid, "sql": part,
@@ -283,11 +285,11 @@ class Transactions:
         self._open[xid].changes.append(change)
 
     def _make(self, table: Table, xid: str, row_id: str, row: Values) -> int:
-        columns = ", ".join(name(one.name) for one in table.columns)
+        columns = ", ".join(name(column.name) for column in table.columns)
         marks = ", ".join("?" * (len(table.columns) + 2))
         made = self._database.store.connection.execute(
             f'INSERT INTO {name(table.full_name)} ("$made", "ROWID", {columns}) VALUES ({marks})',
-            (xid, row_id, *(row[one.name] for one in table.columns)),
+            (xid, row_id, *(row[column.name] for column in table.columns)),
         )
         assert made.lastrowid is not None
         return made.lastrowid
@@ -317,12 +319,12 @@ class Transactions:
     ) -> list[tuple[int, str, dict[str, str | None]]]:
         """Numbers, ROWIDs and values of matching rows that a transaction sees."""
         conditions, values = [], []
-        columns = {one.name: one for one in table.columns}
+        columns = {column.name: column for column in table.columns}
         for column, value in where.items():
             text = value if column == "ROWID" else stored(columns[column], value)
             conditions.append(f" AND {name(column)} {'IS' if text is None else '='} ?")
             values.append(text)
-        shown = ", ".join(f"CAST({name(one.name)} AS TEXT)" for one in table.columns)
+        shown = ", ".join(f"CAST({name(column.name)} AS TEXT)" for column in table.columns)
         rows = self._database.store.connection.execute(
             f'SELECT _rowid_, "ROWID"{", " if shown else ""}{shown} FROM {name(table.full_name)} '
             f'WHERE "$end" = {UNLIMITED} AND ("$first" IS NOT NULL OR "$made" = ?) '
@@ -338,18 +340,18 @@ class Transactions:
         if not table.key:
             return
         connection = self._database.store.connection
-        conditions = " AND ".join(f"{name(one)} = ?" for one in table.key)
+        conditions = " AND ".join(f"{name(column)} = ?" for column in table.key)
         same = connection.execute(
             f'SELECT 1 FROM {name(table.full_name)} WHERE "$end" = {UNLIMITED} '
             f'AND "$ended" IS NULL AND {conditions}',
-            [row[one] for one in table.key],
+            [row[column] for column in table.key],
         ).fetchone()
         if same is not None:
             raise OracleError(1, f"unique constraint ({table.schema}.PK_{table.name}) violated")
 
     def _show_open(self) -> None:
-        begun = [one for one in self._open.values() if one.begun]
-        rows = [(bytes.fromhex(one.xid), one.start_scn) for one in begun]
+        begun = [transaction for transaction in self._open.values() if transaction.begun]
+        rows = [(bytes.fromhex(transaction.xid), transaction.start_scn) for transaction in begun]
         rows += [
             (bytes([255, number] * 4), 0)
             for number in range(self._database.peculiarities.unknown_starts)
@@ -359,10 +361,10 @@ class Transactions:
 
 
 def _row(table: Table, values: Values) -> dict[str, str | None]:
-    unknown = set(values) - {one.name for one in table.columns}
+    unknown = set(values) - {column.name for column in table.columns}
     if unknown:
         raise OracleError(904, f"{sorted(unknown)}: invalid identifier")
-    row = {one.name: stored(one, values.get(one.name)) for one in table.columns}
+    row = {column.name: stored(column, values.get(column.name)) for column in table.columns}
     for column in table.columns:
         if not column.nullable and row[column.name] is None:
             raise OracleError(1400, f"cannot insert NULL into {table.full_name}.{column.name}")
@@ -370,8 +372,8 @@ def _row(table: Table, values: Values) -> dict[str, str | None]:
 
 
 def _changed(table: Table, values: Values) -> dict[str, str | None]:
-    columns = {one.name: one for one in table.columns}
-    return {one: stored(columns[one], value) for one, value in values.items()}
+    columns = {column.name: column for column in table.columns}
+    return {column: stored(columns[column], value) for column, value in values.items()}
 
 
 def _path(table: Table) -> str:
@@ -380,10 +382,12 @@ def _path(table: Table) -> str:
 
 def _insert(table: Table, row: Values) -> str:
     """The INSERT of a row; large objects are written in separate redo rows."""
-    columns = ",".join(name(one.name) for one in table.columns)
+    columns = ",".join(name(column.name) for column in table.columns)
     values = ",".join(
-        empty_lob(one) if is_lob(one) and row[one.name] is not None else literal(one, row[one.name])
-        for one in table.columns
+        empty_lob(column)
+        if is_lob(column) and row[column.name] is not None
+        else literal(column, row[column.name])
+        for column in table.columns
     )
     return f"insert into {_path(table)}({columns}) values ({values});"
 
@@ -392,15 +396,17 @@ def _update(table: Table, old: Values, new: Values, where: str | None = None) ->
     """The UPDATE of a row. A large object is included if it becomes NULL; others have separate redo
     rows."""
     changed = [
-        one
-        for one in table.columns
-        if new[one.name] != old[one.name] and (not is_lob(one) or new[one.name] is None)
+        column
+        for column in table.columns
+        if new[column.name] != old[column.name] and (not is_lob(column) or new[column.name] is None)
     ]
     # An UPDATE that changes nothing is logged with the columns that it named; the first column
     # represents them.
-    changed = changed or [one for one in table.columns if not is_lob(one)][:1]
-    values = ", ".join(f"{name(one.name)} = {literal(one, new[one.name])}" for one in changed)
-    condition = where or _where(table, old, [one.name for one in changed])
+    changed = changed or [column for column in table.columns if not is_lob(column)][:1]
+    values = ", ".join(
+        f"{name(column.name)} = {literal(column, new[column.name])}" for column in changed
+    )
+    condition = where or _where(table, old, [column.name for column in changed])
     return f"update {_path(table)} set {values} where {condition};"
 
 
@@ -408,15 +414,15 @@ def _where(table: Table, row: Values, changed: Sequence[str] | None = None) -> s
     """The condition that identifies a row. Redo contains all columns of a deleted row. Of a changed
     row it contains the columns `changed`, and others by supplemental logging; the ROWID is omitted
     (NO_ROWID_IN_STMT)."""
-    logged: Sequence[Column] = [one for one in table.columns if not is_lob(one)]
+    logged: Sequence[Column] = [column for column in table.columns if not is_lob(column)]
     if changed is not None and "ALL COLUMN LOGGING" not in table.log_groups:
         key = table.key if "PRIMARY KEY LOGGING" in table.log_groups else ()
-        logged = [one for one in logged if one.name in (*changed, *key)]
+        logged = [column for column in logged if column.name in (*changed, *key)]
     return " and ".join(
-        f"{name(one.name)} IS NULL"
-        if row[one.name] is None
-        else f"{name(one.name)} = {literal(one, row[one.name])}"
-        for one in logged
+        f"{name(column.name)} IS NULL"
+        if row[column.name] is None
+        else f"{name(column.name)} = {literal(column, row[column.name])}"
+        for column in logged
     )
 
 

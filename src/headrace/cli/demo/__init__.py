@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--database",
         metavar="NAME",
         help="the connector: "
-        + ", ".join(one.name for one in definitions())
+        + ", ".join(definition.name for definition in definitions())
         + " (default: the first of them whose driver is installed)",
     )
     parser.add_argument(
@@ -133,7 +133,7 @@ def _demonstrated(connector: str | None) -> ConnectorDefinition:
         require_driver(definition)
         candidates = [definition]
     else:
-        candidates = [one for one in definitions() if has_driver(one)]
+        candidates = [candidate for candidate in definitions() if has_driver(candidate)]
         if not candidates:
             require_driver(definitions()[0])
     for definition in candidates:

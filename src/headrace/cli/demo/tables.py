@@ -107,10 +107,10 @@ class TablesDemo(Demonstration):
         return any(each["commits"] for each in figures.values())
 
     def _compare(self) -> list[str]:
-        found, differences = self._found(), []
+        counts, differences = self._found(), []
         self._rows = 0
         for name in self._database.tables:
-            table = found.get(name)
+            table = counts.get(name)
             shown = {} if table is None else self._shown(table)
             self._rows += len(shown)
             stored = self._database.rows(name)
@@ -122,12 +122,12 @@ class TablesDemo(Demonstration):
         from headrace.sinks.replicas.maintaining import noted_tables
 
         assert self._lake is not None
-        found = {}
+        counts = {}
         for name in noted_tables(self._folder / "state" / self._definition.name):
             table = self._lake.table(name)
             if table is not None:
-                found[name.name] = table
-        return found
+                counts[name.name] = table
+        return counts
 
     def _shown(self, table: LakeTable) -> dict[tuple[Any, ...], Row]:
         """Return the rows of a table by key, from its files and their deletion vectors."""

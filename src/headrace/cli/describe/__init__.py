@@ -96,9 +96,9 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
     the text."""
     if arguments.grep is None:
         rows = "".join(
-            f"| `{one.name}` | {', '.join(f'`{each}`' for each in one.classes)} "
-            f"| {len(describe_rows(one.configuration()))} |\n"
-            for one in definitions()
+            f"| `{listed.name}` | {', '.join(f'`{each}`' for each in listed.classes)} "
+            f"| {len(describe_rows(listed.configuration()))} |\n"
+            for listed in definitions()
         )
         _print_page(_CONNECTORS + rows, arguments)
         return
@@ -120,23 +120,25 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
 
 def _describe_errors(arguments: argparse.Namespace) -> None:
     """Print all errors, or those whose codes are named."""
-    from headrace.cli.describe.errors import reference, told_as
+    from headrace.cli.describe.errors import forms_of, reference
 
     if arguments.markdown or not (arguments.properties or arguments.grep):
         _print_page(reference(arguments.properties), arguments)
         return
-    listed = told_as(arguments.properties)
+    listed = forms_of(arguments.properties)
     if arguments.grep is not None:
         lowered = arguments.grep.lower()
         listed = [
-            one for one in listed if lowered in f"{one.code} {one.message} {one.remedy}".lower()
+            form
+            for form in listed
+            if lowered in f"{form.code} {form.message} {form.remedy}".lower()
         ]
         if not listed:
             raise _nothing_has(arguments.grep)
     console = Console(soft_wrap=True, highlight=False)
-    for one in listed:
-        console.print(Text(one.code, style="bold"))
-        console.print(Text(f"    {one.message}\n    remedy: {one.remedy}", style="dim"))
+    for form in listed:
+        console.print(Text(form.code, style="bold"))
+        console.print(Text(f"    {form.message}\n    remedy: {form.remedy}", style="dim"))
 
 
 def _definition(name: str) -> ConnectorDefinition:
@@ -164,9 +166,9 @@ def _print_page(page: str, arguments: argparse.Namespace) -> None:
         print_page(page)
 
 
-def _print_options(found: Found) -> None:
+def _print_options(options: Found) -> None:
     """Print options of transforms, by their transforms."""
-    for name, rows in found.items():
+    for name, rows in options.items():
         _print_rows([row._replace(group=f"Options of {name}") for row in rows])
 
 
@@ -191,13 +193,13 @@ def _describe_transforms(arguments: argparse.Namespace) -> int:
             file.write_text(page)
         return 0
     if arguments.grep is not None:
-        found = options_with(arguments.grep)
+        options = options_with(arguments.grep)
         if arguments.properties:
             named = {name.rpartition(".")[2].partition("$")[0] for name in arguments.properties}
-            found = {name: rows for name, rows in found.items() if name in named}
-        if not found:
+            options = {name: rows for name, rows in options.items() if name in named}
+        if not options:
             raise _nothing_has(arguments.grep)
-        _print_options(found)
+        _print_options(options)
         return 0
     for name in arguments.properties:
         named_options = options_named(name)
@@ -228,7 +230,7 @@ def _describe_anywhere(names: Sequence[str]) -> None:
                 said.setdefault(row, []).append(definition)
         of_transforms = options_named(name)
         if not said and not of_transforms:
-            raise _unknown(name, [one.configuration() for one in definitions()])
+            raise _unknown(name, [definition.configuration() for definition in definitions()])
         for row, having in said.items():
             _print_rows([row], ", ".join(definition.name for definition in having))
         _print_options(of_transforms)
@@ -255,7 +257,9 @@ def _find(declarations: type[Configuration], name: str) -> Iterator[Row]:
 
 
 def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
-    guesses = (Suggestions(one.properties(), one.families()).find(name) for one in asked)
+    guesses = (
+        Suggestions(declared.properties(), declared.families()).find(name) for declared in asked
+    )
     near = next((guess for guess in guesses if guess), None)
     if near is None:
         from headrace.cli.describe.errors import codes

@@ -60,7 +60,7 @@ _LEVELS = ("ok", "warning", "error")
 
 
 @dataclass(frozen=True, order=True)
-class Told:
+class Reported:
     """A form in which a code is reported. `place` is the module and the line."""
 
     code: str
@@ -89,10 +89,10 @@ _FORMS = {
     "refuse": _Form(1, 2),
     "foresee": _Form(1, 2),
     "error": _Form(1, 2),
-    "Answer": _Form(1, 2),
+    "Wording": _Form(1, 2),
     "Refusal": _Form(None, 1),
 }
-_OF_CONNECTOR = ("warn", "refuse", "foresee", "Answer", "Refusal")
+_OF_CONNECTOR = ("warn", "refuse", "foresee", "Wording", "Refusal")
 """Calls whose codes do not have the connector's name."""
 
 _METHODS = ("warn", "refuse", "foresee", "error")
@@ -104,8 +104,8 @@ def reference(names: Sequence[str] = ()) -> str:
     parts = [_HEAD] if not names else []
     area = ""
     row_of = ""
-    for one in told_as(names):
-        code, message, remedy = one.code, one.message, one.remedy
+    for reported in forms_of(names):
+        code, message, remedy = reported.code, reported.message, reported.remedy
         if code.partition(".")[0] != area:
             area = code.partition(".")[0]
             parts.append(f"\n## {area}\n\n| Code | Message | Remedy |\n|---|---|---|\n")
@@ -116,21 +116,23 @@ def reference(names: Sequence[str] = ()) -> str:
     return "".join(parts).lstrip("\n")
 
 
-def told_as(names: Sequence[str]) -> Sequence[Told]:
+def forms_of(names: Sequence[str]) -> Sequence[Reported]:
     """Return the different messages and remedies of codes, in order; of all codes without `names`.
     Raises HeadraceError as `reference`."""
-    chosen = told() if not names else [one for name in names for one in _named(name)]
-    return sorted({replace(one, place="") for one in chosen})
+    chosen = reported_forms() if not names else [form for name in names for form in _named(name)]
+    return sorted({replace(form, place="") for form in chosen})
 
 
-def _named(name: str) -> Sequence[Told]:
+def _named(name: str) -> Sequence[Reported]:
     """Return the forms in which a code is reported, or those of all codes of an area. A connector's
     name may be used in place of CONNECTOR."""
     lowered = name.lower()
-    chosen = [one for one in told() if lowered in (one.code, one.code.partition(".")[0])]
+    chosen = [
+        form for form in reported_forms() if lowered in (form.code, form.code.partition(".")[0])
+    ]
     if "." in lowered:
         of_connectors = f"CONNECTOR.{lowered.partition('.')[2]}"
-        chosen += [one for one in told() if one.code == of_connectors]
+        chosen += [form for form in reported_forms() if form.code == of_connectors]
     if chosen:
         return chosen
     near = difflib.get_close_matches(lowered, sorted(codes()), n=3)
@@ -146,23 +148,23 @@ def _named(name: str) -> Sequence[Told]:
 
 def codes() -> frozenset[str]:
     """Return all codes of the page."""
-    return frozenset(one.code for one in told())
+    return frozenset(form.code for form in reported_forms())
 
 
 @cache
-def told() -> tuple[Told, ...]:
+def reported_forms() -> tuple[Reported, ...]:
     """Return every error and finding of the sources."""
     return tuple(
-        replace(one, message=unmarked(one.message), remedy=unmarked(one.remedy))
-        for one in with_marks()
+        replace(reported, message=unmarked(reported.message), remedy=unmarked(reported.remedy))
+        for reported in with_marks()
     )
 
 
 @cache
-def with_marks() -> tuple[Told, ...]:
-    """Return them as `told`, with each placeholder word between `BEGIN` and `END` of
+def with_marks() -> tuple[Reported, ...]:
+    """Return them as `reported_forms`, with each placeholder word between `BEGIN` and `END` of
     `placeholders`."""
-    return tuple(one for module in _modules() for one in module.told())
+    return tuple(form for module in _modules() for form in module.reported_forms())
 
 
 def passed_on() -> frozenset[str]:
@@ -217,7 +219,11 @@ def _dotted(path: Path) -> str:
 def _constants(tree: ast.Module) -> Mapping[str, str]:
     """Return the texts and whole numbers that a module and its classes define as constants."""
     bodies = [("", tree.body)]
-    bodies += [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+    bodies += [
+        (f"{statement.name}.", statement.body)
+        for statement in tree.body
+        if isinstance(statement, ast.ClassDef)
+    ]
     return {
         owner + name: str(value.value)
         for owner, body in bodies
@@ -232,10 +238,10 @@ def _known(
     """Return the constants that a module defines or imports."""
     imported = {
         (each.asname or each.name) + name.removeprefix(each.name): text
-        for one in ast.walk(tree)
-        if isinstance(one, ast.ImportFrom) and one.module and one.module in constants
-        for each in one.names
-        for name, text in constants[one.module].items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module in constants
+        for each in node.names
+        for name, text in constants[node.module].items()
         if name.partition(".")[0] == each.name
     }
     return {**imported, **constants[module]}
@@ -257,27 +263,29 @@ class _Module:
         self._purposes = purposes
         self._calls = list(_calls(tree))
         self._returned = {
-            function.name: [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+            function.name: [
+                node.value for node in ast.walk(function) if isinstance(node, ast.Return)
+            ]
             for function in ast.walk(tree)
             if isinstance(function, ast.FunctionDef)
             and isinstance(function.returns, ast.Name)
             and function.returns.id == "str"
         }
 
-    def told(self) -> Iterator[Told]:
+    def reported_forms(self) -> Iterator[Reported]:
         for call, scope in self._calls:
             form = _FORMS[_name_of(call.func)]
-            if not self._is_told(call, form):
+            if not self._is_reported(call, form):
                 continue
             locals_ = dict(_assigned(scope))
             message = "" if form.message is None else self._argument(call, form.message, locals_)
-            if _name_of(call.func) == "Answer":
+            if _name_of(call.func) == "Wording":
                 message = f"SERVER {message}"
             remedy = self._argument(call, form.remedy, locals_)
             for code in self._codes(call):
                 if _CODE.fullmatch(code):
                     said, advised = (self._of_area(code, text) for text in (message, remedy))
-                    yield Told(code, said, advised, self._place(call))
+                    yield Reported(code, said, advised, self._place(call))
 
     def passed_on(self) -> Iterator[str]:
         for call, _ in self._calls:
@@ -287,7 +295,7 @@ class _Module:
     def _place(self, call: ast.Call) -> str:
         return f"{self._path}: {ast.unparse(call.args[0]) if call.args else ''}"
 
-    def _is_told(self, call: ast.Call, form: _Form) -> bool:
+    def _is_reported(self, call: ast.Call, form: _Form) -> bool:
         """Return whether the call reports an error or warning; an `ok` of a check does not."""
         if len(call.args) <= form.code:
             return False
@@ -352,7 +360,9 @@ class _Module:
             case ast.IfExp(body=body, orelse=orelse):
                 # An optional text is left out; a value is used if it has a name.
                 texts = [
-                    self._text(one, named, depth) for one in (body, orelse) if not _is_none(one)
+                    self._text(expression, named, depth)
+                    for expression in (body, orelse)
+                    if not _is_none(expression)
                 ]
                 return texts[0] if all(texts) else next(filter(is_word, texts), "")
             case ast.BoolOp(values=[first, *_]):
@@ -376,8 +386,13 @@ class _Module:
             ):
                 return text
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if depth < 4:
-                returned = (self._text(one, {}, depth + 1) for one in self._returned.get(name, ()))
-                text = next((one for one in returned if _says_something(one)), "")
+                returned = (
+                    self._text(expression, {}, depth + 1)
+                    for expression in self._returned.get(name, ())
+                )
+                text = next(
+                    (expression for expression in returned if _says_something(expression)), ""
+                )
                 return text or marked(word_of(tree))
         return marked(word_of(tree))
 
@@ -386,7 +401,7 @@ class _Module:
     ) -> str:
         """Return two texts one after the other. A sum of numbers, or of placeholders, is
         represented by its first operand."""
-        text, more = (self._text(one, named, depth) for one in (left, right))
+        text, more = (self._text(operand, named, depth) for operand in (left, right))
         if text.startswith(BEGIN) and (more.startswith(BEGIN) or more.isdecimal()):
             return more if unmarked(text) == "PREFIX" else text
         return text + more
@@ -417,7 +432,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
             function = node
         if isinstance(node, ast.Call) and _name_of(node.func) in _FORMS:
             inner = () if function is None else ast.walk(function)
-            yield node, [one for one in inner if isinstance(one, ast.stmt)]
+            yield node, [child for child in inner if isinstance(child, ast.stmt)]
         waiting += [(child, function) for child in ast.iter_child_nodes(node)][::-1]
 
 

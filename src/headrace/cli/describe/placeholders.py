@@ -163,7 +163,7 @@ def word_of(tree: ast.expr | None) -> str:
             return word_of(first)
         case ast.JoinedStr(values=parts):
             return next(
-                (word_of(one.value) for one in parts if isinstance(one, ast.FormattedValue)), "…"
+                (word_of(part.value) for part in parts if isinstance(part, ast.FormattedValue)), "…"
             )
         case ast.Constant(value=value):
             return str(value)

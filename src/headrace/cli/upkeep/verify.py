@@ -97,21 +97,21 @@ def run(arguments: argparse.Namespace) -> int:
         own=sink_settings(definition, pipeline, arguments),
         tasks=False,
     )
-    found: list[ComparedTable] = []
+    compared: list[ComparedTable] = []
     try:
         messages.end()
         request = _request(arguments, messages)
         for table in definition.compare(session.spark, query, request):
-            found.append(table)
+            compared.append(table)
             if not arguments.json:
                 print("\n".join(lines_of(table)), flush=True)
     finally:
         session.close()
     if arguments.json:
-        print(json.dumps([table.to_json() for table in found], indent=2, ensure_ascii=False))
+        print(json.dumps([table.to_json() for table in compared], indent=2, ensure_ascii=False))
     if arguments.repair:
-        _repair(found, pipeline, definition, arguments, messages)
-    return 0 if all(table.is_equal for table in found) else 1
+        _repair(compared, pipeline, definition, arguments, messages)
+    return 0 if all(table.is_equal for table in compared) else 1
 
 
 def lines_of(table: ComparedTable) -> Sequence[str]:
@@ -152,14 +152,14 @@ def _request(arguments: argparse.Namespace, messages: Messages) -> ComparisonReq
 
 
 def _repair(
-    found: Sequence[ComparedTable],
+    compared: Sequence[ComparedTable],
     pipeline: Pipeline,
     definition: SinkDefinition,
     arguments: argparse.Namespace,
     messages: Messages,
 ) -> None:
     folder = query_folder("verify", arguments, pipeline.config)
-    for table in found:
+    for table in compared:
         for repair in table.repairs:
             signal = copy_again(
                 pipeline.config, definition, folder, _expression_of(repair), repair.condition

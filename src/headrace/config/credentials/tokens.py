@@ -35,7 +35,7 @@ _TALKATIVE = ("boto3", "botocore", "urllib3", "azure", "msal")
 """Loggers of the packages, which log requests and signatures at the level DEBUG."""
 
 
-class Token(KeptSecret):
+class CloudToken(KeptSecret):
     """A token of a cloud, which a process keeps until shortly before it expires."""
 
     @property
@@ -78,7 +78,7 @@ class Token(KeptSecret):
 
 
 @dataclass(frozen=True)
-class RdsToken(Token):
+class RdsToken(CloudToken):
     """An authentication token of AWS IAM for a role of RDS or Aurora: a request signed here, for
     one host, port and user. `region` None: that of the host's name, or of the environment."""
 
@@ -89,14 +89,14 @@ class RdsToken(Token):
 
     @property
     def provider(self) -> str:
-        """See Token."""
+        """See CloudToken."""
         return AWS
 
     def made(self) -> tuple[str, float]:
-        """See Token."""
+        """See CloudToken."""
         session = _imported("boto3", AWS, "aws").session.Session()
-        found = _REGION.search(self.host)
-        region = self.region or (found[1] if found else session.region_name)
+        match = _REGION.search(self.host)
+        region = self.region or (match[1] if match else session.region_name)
         if not region:
             raise HeadraceError(
                 "config.credentials_provider",
@@ -110,18 +110,18 @@ class RdsToken(Token):
 
 
 @dataclass(frozen=True)
-class EntraToken(Token):
+class EntraToken(CloudToken):
     """An access token of Microsoft Entra ID for `scope`."""
 
     scope: str = DATABASE_SCOPE
 
     @property
     def provider(self) -> str:
-        """See Token."""
+        """See CloudToken."""
         return ENTRA
 
     def made(self) -> tuple[str, float]:
-        """See Token."""
+        """See CloudToken."""
         identity = _imported("azure.identity", ENTRA, "azure")
         # An authority set in the environment may be in a cloud that instance discovery does not
         # know.

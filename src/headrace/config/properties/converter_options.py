@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding, error_of
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, TEXT, Kind, choice, integer, one_of
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, TEXT, ValueKind, choice, integer, one_of
 from headrace.config.properties.modes import (
     CONVERTER_CLASSES,
     ConverterName,
@@ -39,7 +39,9 @@ def _parse_json_class(text: str) -> ConverterName:
     return ConverterName.JSON
 
 
-_STRATEGY = Kind("one of " + ", ".join(SubjectStrategy), _parse_strategy, tuple(SubjectStrategy))
+_STRATEGY = ValueKind(
+    "one of " + ", ".join(SubjectStrategy), _parse_strategy, tuple(SubjectStrategy)
+)
 
 
 class ConverterOptions(Configuration):
@@ -245,7 +247,7 @@ class ByteArrayConverterOptions(ConverterOptions):
 
     delegate_converter_type = Property(
         "delegate.converter.type",
-        Kind("JsonConverter", _parse_json_class),
+        ValueKind("JsonConverter", _parse_json_class),
         None,
         Group.CONVERTERS,
         "What writes other records than bytes.",

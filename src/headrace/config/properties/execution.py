@@ -20,7 +20,17 @@ from headrace.config.credentials.tokens import (
 )
 from headrace.config.finding import PropertyFinding
 from headrace.config.hidden import HiddenText
-from headrace.config.kinds import PATH, TEXT, TRIGGER, Kind, choice, duration, integer, one_of, size
+from headrace.config.kinds import (
+    PATH,
+    TEXT,
+    TRIGGER,
+    ValueKind,
+    choice,
+    duration,
+    integer,
+    one_of,
+    size,
+)
 from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.properties.modes import (
     SliceOrder,
@@ -164,7 +174,7 @@ def _arguments(text: str) -> tuple[str, ...]:
     return arguments
 
 
-_PROGRAM: Kind[tuple[str, ...]] = Kind(
+_PROGRAM: ValueKind[tuple[str, ...]] = ValueKind(
     "a program and its arguments, quoted as in a shell", _arguments, is_secret=True
 )
 

@@ -107,12 +107,12 @@ def examine_frame(
     properties of the connector that do not concern transforms are left out."""
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
     of_connector = "connector.class" in given
-    own = dict(given)
+    of_output = dict(given)
     if of_connector:
         of_input = {n: text for n, text in given.items() if n.startswith(INPUT) or n == "name"}
-        own = ChainConfig.concerned(given) | of_input
-    output, problems = FrameConfig.examine(own)
-    inherited, prefixes = _input_texts(own)
+        of_output = ChainConfig.concerned(given) | of_input
+    output, problems = FrameConfig.examine(of_output)
+    inherited, prefixes = _input_texts(of_output)
     read, unreadable = InputConfig.examine(inherited)
     written = {problem.property for problem in problems}
     for problem in unreadable:

@@ -102,11 +102,11 @@ class Expression:
         import pyarrow.compute as pc
 
         split = rf"\A(?P<before>(?s:.*?))(?P<g0>{linear})(?P<after>(?s:.*))\z"
-        found = pc.extract_regex(pa.array([text]), split)[0].as_py()
-        if found is None:
+        captured = pc.extract_regex(pa.array([text]), split)[0].as_py()
+        if captured is None:
             return text
-        groups = [found[f"g{number}"] for number in range(self.groups + 1)]
-        return f"{found['before']}{replacement(groups)}{found['after']}"
+        groups = [captured[f"g{number}"] for number in range(self.groups + 1)]
+        return f"{captured['before']}{replacement(groups)}{captured['after']}"
 
     def require_replaceable(self) -> None:
         """Require that all matches of a text can be replaced in time in proportion to it.

@@ -84,10 +84,10 @@ def _has_nested_choice(sequence: Any) -> bool:
 def _sequence(sequence: Iterable[Any], flags: int, end: str | None) -> str:
     """Return a sequence in RE2's syntax; `end` is `$`, None if more may follow."""
     parts = list(sequence)
-    behind = [None] * (len(parts) - 1) + [end] * bool(parts)
+    part_ends = [None] * (len(parts) - 1) + [end] * bool(parts)
     return "".join(
         _part(str(operation), argument, flags, last)
-        for (operation, argument), last in zip(parts, behind, strict=True)
+        for (operation, argument), last in zip(parts, part_ends, strict=True)
     )
 
 

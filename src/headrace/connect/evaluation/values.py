@@ -34,11 +34,11 @@ from headrace.connect.records import (
     Node,
     On,
     OrderField,
-    Part,
     ProcessingTime,
     Records,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
     struct_of,
 )
@@ -188,8 +188,8 @@ class Evaluation:
             case Instant():
                 return instants(self.array(node.node))
             case Constant():
-                one = self.constants(node.schema, [node.value])
-                return one.take(pa.array(np.zeros(self.count, np.int8)))
+                constant = self.constants(node.schema, [node.value])
+                return constant.take(pa.array(np.zeros(self.count, np.int8)))
             case Guarded():
                 return _nulled(self.array(node.node), self._guarded(node))
             case Struct():
@@ -306,12 +306,12 @@ class Evaluation:
             return array
         kinds = cells[:, gathering.KIND]
         for value, place in self.stand_ins(node, kinds, valid):
-            one = self.constants(node.schema, [value])
+            constant = self.constants(node.schema, [value])
             if isinstance(array.type, pa.StructType | pa.ListType | pa.LargeListType | pa.MapType):
                 index = np.where(place, self.count, np.arange(self.count))
-                array = pa.concat_arrays([array, one]).take(pa.array(index))
+                array = pa.concat_arrays([array, constant]).take(pa.array(index))
             else:
-                array = pc.if_else(pa.array(place), one[0], array)
+                array = pc.if_else(pa.array(place), constant[0], array)
         return array
 
     def stand_ins(
@@ -357,7 +357,7 @@ class Evaluation:
             return pa.array([""] * self.count, _TEXT)
         return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT))
 
-    def _part(self, part: Part) -> pa.Array:
+    def _part(self, part: TextPart) -> pa.Array:
         text = _as_text(self.array(part.node), part.node.schema)
         before, after = pa.scalar(part.before, _TEXT), pa.scalar(part.after, _TEXT)
         text = pc.binary_join_element_wise(before, text, after, pa.scalar("", _TEXT))

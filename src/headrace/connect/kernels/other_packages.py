@@ -19,14 +19,14 @@ _OWN = __name__.partition(".")[0]
 def releases() -> Mapping[str, str]:
     """Return names and versions of the distributions with such entry points, by their top-level
     package. It is read once per process."""
-    found: dict[str, set[str]] = defaultdict(set)
+    versions: dict[str, set[str]] = defaultdict(set)
     entries = metadata.entry_points()
     for group in GROUPS:
         for entry in entries.select(group=group):
             package = entry.value.partition(":")[0].partition(".")[0].strip()
             if entry.dist is not None and package != _OWN:
-                found[package].add(f"{entry.dist.name} {entry.dist.version}")
-    return {package: ", ".join(sorted(names)) for package, names in sorted(found.items())}
+                versions[package].add(f"{entry.dist.name} {entry.dist.version}")
+    return {package: ", ".join(sorted(names)) for package, names in sorted(versions.items())}
 
 
 def release_of(module: str) -> str:

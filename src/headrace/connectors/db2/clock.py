@@ -34,17 +34,17 @@ class Clock:
         numbers = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
         local = np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
         offsets = self._zone.of_local(local // _SECOND_US) * _SECOND_US
-        there = np.asarray(numbers.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-        return np.where(there, local - offsets, 0)
+        is_present = np.asarray(numbers.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        return np.where(is_present, local - offsets, 0)
 
 
 def distance_s(distance: object) -> int:
     """Return CURRENT TIMEZONE in seconds: `distance` is a number whose digits are hours, minutes
     and seconds, or its text; 0 for None."""
-    found = _DISTANCE.fullmatch(str(distance).strip())
-    digits = int(found[2]) if found else 0
+    match = _DISTANCE.fullmatch(str(distance).strip())
+    digits = int(match[2]) if match else 0
     seconds = digits // 10_000 * 3600 + digits // 100 % 100 * 60 + digits % 100
-    return -seconds if found and found[1] else seconds
+    return -seconds if match and match[1] else seconds
 
 
 def distant(distance: object) -> Clock:

@@ -81,7 +81,7 @@ class Cursor:
             ibm_db.field_scale,
         )
         return [
-            (name, *(_native(one, self._statement, place) for one in describe))
+            (name, *(_native(column, self._statement, place) for column in describe))
             for place, name in enumerate(self.columns)
         ]
 

@@ -22,7 +22,7 @@ from headrace.connectors.db2.starting.stored_position import StoredPosition
 from headrace.connectors.db2.streaming.beginnings import Beginnings
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers
-from headrace.connectors.db2.streaming.reader import ChangeTablesReader, ReaderOptions
+from headrace.connectors.db2.streaming.reader import ChangeTablesReader, Db2ReaderOptions
 from headrace.connectors.db2.streaming.registered_tables import RegisteredTables
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
@@ -120,15 +120,15 @@ class Db2Database(Source[Db2Position]):
             return versions.version_of(SchemaChangeFacts(topic, *table.path))
 
         shown = relation if config.include_schema_changes else None
-        told = run.told_tables(start.position, shown)
+        recorded = run.recorded_tables(start.position, shown)
         reader = ChangeTablesReader(
             config,
             run.connect,
-            RegisteredTables(run.capture, versions, told.last),
+            RegisteredTables(run.capture, versions, recorded.last),
             versions,
-            told,
+            recorded,
             start.position,
-            ReaderOptions(
+            Db2ReaderOptions(
                 row_options(config),
                 "" if counts is None else run.capture.topics.transactions,
             ),

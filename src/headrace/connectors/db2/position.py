@@ -77,7 +77,7 @@ class Db2Position(PlacePosition):
     change: DeliveredChange | None = None
 
     @classmethod
-    def behind_commit(cls, commit_lsn: bytes) -> Self:
+    def after_commit(cls, commit_lsn: bytes) -> Self:
         """Return the position after everything up to this commit."""
         return cls(place_of(commit_lsn) + 1, lsn_bytes=len(commit_lsn))
 
@@ -91,9 +91,9 @@ class Db2Position(PlacePosition):
         """The place of the first commit that is not completely delivered."""
         return self.committed if self.transaction is None else self.transaction
 
-    def behind(self, end: Any) -> Self:
+    def after(self, end: Any) -> Self:
         """See Position."""
-        return replace(super().behind(end), lsn_bytes=self.lsn_bytes)
+        return replace(super().after(end), lsn_bytes=self.lsn_bytes)
 
     def inside(self, row: np.void) -> Self:
         """See Position. The number of the change is unread until `ChangeNumbers.shown`."""
@@ -129,7 +129,7 @@ class Db2Position(PlacePosition):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the position in the members of an offset. Raises ValueError."""
         commit_lsn, inside = (_lsn(data, name) for name in ("commit_lsn", "transaction_lsn"))
-        position = cls() if commit_lsn is None else cls.behind_commit(commit_lsn)
+        position = cls() if commit_lsn is None else cls.after_commit(commit_lsn)
         change_lsn, serial = _lsn(data, "change_lsn"), number(data, "event_serial_no", 1)
         if inside is None and change_lsn is not None:
             raise ValueError("change_lsn comes without transaction_lsn, as in Debezium's offsets")

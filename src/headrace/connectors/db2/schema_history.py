@@ -76,7 +76,7 @@ def history_place(position: Mapping[str, Any]) -> int | None:
     return None if commit is None else commit * _CHANGES + (change or 0)
 
 
-def place_behind(position: Db2Position) -> int:
+def place_after(position: Db2Position) -> int:
     """Return the place of the records after everything that is delivered at a position."""
     if position.transaction is None or position.change is None:
         return position.committed * _CHANGES
@@ -102,7 +102,7 @@ def open_tables(
 ) -> TableHistory:
     """Return the tables that were recorded up to `position`; see `db2_history`. Raises
     HeadraceError."""
-    return TableHistory(db2_history(config, memory), place_behind(position))
+    return TableHistory(db2_history(config, memory), place_after(position))
 
 
 def db2_history(config: Db2Config, memory: MemoryStore | None = None) -> SchemaHistory:
@@ -121,12 +121,12 @@ def table_of(described: HistoryTable) -> Table:
     schema, name = described.id[-2:]
     columns = tuple(
         Column(
-            one.name,
-            Db2Type.of(one.type_name, one.length, one.scale),
-            not one.optional,
-            _IDENTITY if one.auto_incremented else one.default,
+            column.name,
+            Db2Type.of(column.type_name, column.length, column.scale),
+            not column.optional,
+            _IDENTITY if column.auto_incremented else column.default,
         )
-        for one in described.columns
+        for column in described.columns
     )
     return Table(schema, name, columns, described.key)
 

@@ -53,7 +53,8 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
         catalog = Catalog(connection)
         names = [".".join(path) for path in catalog.tables()]
         registered = {
-            f"{one.source_schema}.{one.source_table}" for one in registrations(connection, config)
+            f"{registration.source_schema}.{registration.source_table}"
+            for registration in registrations(connection, config)
         }
         if name is not None:
             described = catalog.table(*_path(name)) if "." in name else None
@@ -67,11 +68,11 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
             f"receive the signal",
             registering(config, [_path(name)]),
         )
-    captured = [one for one in names if capture.takes(one)]
+    captured = [registration for registration in names if capture.takes(registration)]
     remedies = {
-        one: registering(config, [_path(one)])
-        for one in captured
-        if streams and one not in registered
+        registration: registering(config, [_path(registration)])
+        for registration in captured
+        if streams and registration not in registered
     }
     return SignalTargets(names, captured, remedies)
 

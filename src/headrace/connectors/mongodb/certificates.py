@@ -89,17 +89,23 @@ def _client_text(name: str, store: Any, password: Secret) -> bytes:
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.reveal().encode())
     )
     chain = [store.cert, *store.additional_certs]
-    return key + b"".join(one.certificate.public_bytes(Encoding.PEM) for one in chain)
+    return key + b"".join(
+        certificate.certificate.public_bytes(Encoding.PEM) for certificate in chain
+    )
 
 
 def _trusted_text(name: str, store: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    held = [one for one in (store.cert, *store.additional_certs) if one is not None]
+    held = [
+        certificate
+        for certificate in (store.cert, *store.additional_certs)
+        if certificate is not None
+    ]
     if not held:
         raise HeadraceError(
             "mongodb.store_unreadable",
             f"{name} holds no certificate",
             "Add the certificate of the authority that signed the server's certificate.",
         )
-    return b"".join(one.certificate.public_bytes(Encoding.PEM) for one in held)
+    return b"".join(certificate.certificate.public_bytes(Encoding.PEM) for certificate in held)

@@ -27,7 +27,7 @@ from headrace.connectors.mongodb.errors import (
     NOT_A_REPLICA_SET,
     NOT_INITIATED,
     OTHER_REPLICA_SET,
-    Answer,
+    Wording,
     answer_text,
     answered,
     translate,
@@ -206,13 +206,13 @@ def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> Headr
 class _HostAnswer(NamedTuple):
     """The reason why a host cannot be used, and details."""
 
-    answer: Answer
+    answer: Wording
     text: str
 
 
 def _explained(answers: Sequence[_HostAnswer], config: MongoConfig, doing: str) -> HeadraceError:
     """The error if no host can be used; a member of the right replica set has the best reason."""
-    best = next((one for one in answers if one.answer.retriable), answers[0])
+    best = next((answer for answer in answers if answer.answer.retriable), answers[0])
     return answered(best.answer, config, best.text, doing)
 
 
@@ -224,7 +224,7 @@ def _ask_hosts(config: MongoConfig) -> list[_HostAnswer]:
         return []
     with ThreadPoolExecutor(len(string.hosts)) as threads:
         answers = threads.map(lambda host: _ask(host, config), string.hosts)
-        return [one for one in answers if one is not None]
+        return [answer for answer in answers if answer is not None]
 
 
 def _ask(host: str, config: MongoConfig) -> _HostAnswer | None:

@@ -26,10 +26,10 @@ from headrace.connectors.mongodb.reading.snapshot_source import (
 from headrace.connectors.mongodb.signal_collection import SignalDocuments, signal_texts
 from headrace.connectors.mongodb.starting.run import Run
 from headrace.connectors.mongodb.starting.stored_position import StoredPosition
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.oplog_watch import watch_oplog
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
-from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
+from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, MongoReaderOptions
 from headrace.connectors.mongodb.streaming.resume_tokens import ResumeTokens
 from headrace.connectors.record_options import (
     row_options,
@@ -51,7 +51,7 @@ class MongoDatabase(Source[MongoPosition]):
     """See headrace.connectors.source.Source."""
 
     position_type = MongoPosition
-    beats_behind_snapshots = False
+    beats_after_snapshots = False
 
     def __init__(self, run: Run) -> None:
         config = run.config
@@ -59,7 +59,7 @@ class MongoDatabase(Source[MongoPosition]):
         rule = SnapshotRule.of(config)
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
-        self._collections: Collections | None = None
+        self._collections: KnownCollections | None = None
         self._progress = progress = StreamProgress()
         self.metrics = ConnectorMetrics(
             self._captured,
@@ -117,10 +117,10 @@ class MongoDatabase(Source[MongoPosition]):
         run, config = self._run, self._run.config
         start = self._position.with_token(start)
         ids = CollectionIds(run)
-        collections = Collections(run.key_rendering, run.captures, ids.facts, run.fields)
+        collections = KnownCollections(run.key_rendering, run.captures, ids.facts, run.fields)
         self._collections = collections
         counts = transaction_counts(config, run.settings.format)
-        options = ReaderOptions(
+        options = MongoReaderOptions(
             row_options(config, splits_keys=False),
             borders=None if counts is None else run.topics.transactions,
             wall_times=run.settings.format.precise_times,

@@ -21,7 +21,7 @@ from headrace.connectors.mongodb.properties.modes import CaptureScope
 from headrace.errors import HeadraceError
 
 
-class Answer(NamedTuple):
+class Wording(NamedTuple):
     """The wording of an error. `what` follows "MongoDB at HOSTS" and precedes the server's
     message."""
 
@@ -31,112 +31,112 @@ class Answer(NamedTuple):
     retriable: bool = False
 
 
-HISTORY_LOST = Answer(
+HISTORY_LOST = Wording(
     "history_lost",
     "has no more changes from this position on",
     "Start with snapshot.mode=when_needed, which reads the collections again, or with a new "
     "checkpoint; and let the oplog hold more: db.adminCommand({replSetResizeOplog: 1, "
     "minRetentionHours: 72}) in mongosh.",
 )
-NOT_A_REPLICA_SET = Answer(
+NOT_A_REPLICA_SET = Wording(
     "not_a_replica_set",
     "is a single server, which has no change streams",
     "Start mongod with --replSet rs0, run rs.initiate() in mongosh once, and add ?replicaSet=rs0 "
     "to mongodb.connection.string.",
 )
-NOT_INITIATED = Answer(
+NOT_INITIATED = Wording(
     "not_initiated",
     "is a replica set that was never initiated",
     "Run rs.initiate() in mongosh once.",
 )
-OTHER_REPLICA_SET = Answer(
+OTHER_REPLICA_SET = Wording(
     "other_replica_set",
     "belongs to a replica set of another name",
     "Correct replicaSet= in mongodb.connection.string.",
 )
-NO_REPLICA_SET = Answer(
+NO_REPLICA_SET = Wording(
     "no_replica_set",
     "is a mongos, and belongs to no replica set",
     "Leave replicaSet= out of mongodb.connection.string.",
 )
-ELECTION = Answer("election", "has no primary at the moment", "headrace tries again.", True)
-UNREACHABLE = Answer(
+ELECTION = Wording("election", "has no primary at the moment", "headrace tries again.", True)
+UNREACHABLE = Wording(
     "unreachable",
     "cannot be reached",
     "Check the hosts of mongodb.connection.string, and that the servers run.",
     True,
 )
-NO_FITTING_SERVER = Answer(
+NO_FITTING_SERVER = Wording(
     "unreachable",
     "answers, but none of the replica set's servers can be used from here",
     "Check that rs.conf() in mongosh names hosts that this machine can reach, and readPreference "
     "of mongodb.connection.string.",
     True,
 )
-_TOO_OLD = Answer(
+_TOO_OLD = Wording(
     "server_too_old",
     "is older than the installed driver supports",
     "Upgrade the server to 4.4 or later, or install an older pymongo.",
 )
-_LOGIN = Answer(
+_LOGIN = Wording(
     "authentication",
     "refuses the login",
     "Check user, password and authSource of mongodb.connection.string, or mongodb.user, "
     "mongodb.password and mongodb.authsource.",
 )
-_NO_LOGIN = Answer(
+_NO_LOGIN = Wording(
     "authentication",
     "asks for a login, and no user is configured",
     "Set mongodb.user and mongodb.password.",
 )
-_NO_PRIVILEGE = Answer("no_privilege", "does not permit the user to do this", "")
-_CURSOR = Answer(
+_NO_PRIVILEGE = Wording("no_privilege", "does not permit the user to do this", "")
+_CURSOR = Wording(
     "cursor_lost", "closed a cursor", "headrace opens it again at the same position.", True
 )
-_CONNECTION = Answer("connection_lost", "closed the connection", "headrace tries again.", True)
-_TIMEOUT = Answer("timeout", "took too long", "headrace tries again.", True)
-_NO_IMAGE = Answer(
+_CONNECTION = Wording("connection_lost", "closed the connection", "headrace tries again.", True)
+_TIMEOUT = Wording("timeout", "took too long", "headrace tries again.", True)
+_NO_IMAGE = Wording(
     "no_image",
     "has no image of a document that a change needs",
     'db.runCommand({collMod: "COLLECTION", changeStreamPreAndPostImages: {enabled: true}}) in '
     "mongosh, or capture without images (capture.mode).",
 )
-_NO_IMAGES = Answer(
+_NO_IMAGES = Wording(
     "no_images",
     "keeps no images of documents, which capture.mode or capture.mode.full.update.type asks for",
     "Use MongoDB 6 or later, or capture.mode=change_streams_update_full with "
     "capture.mode.full.update.type=lookup.",
 )
-_NO_NAMESPACE = Answer(
+_NO_NAMESPACE = Wording(
     "no_namespace",
     "has no change stream for this name",
     "Check capture.target: admin, local, config and views have none.",
 )
-_BAD_TOKEN = Answer(
+_BAD_TOKEN = Wording(
     "bad_resume_token",
     "cannot read the stored resume token",
     "Start with a new checkpoint, or with snapshot.mode=when_needed.",
 )
-_PIPELINE = Answer(
+_PIPELINE = Wording(
     "bad_pipeline",
     "refuses the change stream's pipeline",
     "Correct cursor.pipeline: a change stream takes $match, $project, $set, $unset, $replaceRoot "
     "and $redact.",
 )
-UNSUPPORTED = Answer(
+UNSUPPORTED = Wording(
     "unsupported_server",
     "does not behave as MongoDB does",
     "Capture from MongoDB 4.4 or later, or from Atlas. Amazon DocumentDB, Azure Cosmos DB and "
     "other servers of the same protocol are not supported.",
 )
-_ATLAS_FILTER = Answer(
+_ATLAS_FILTER = Wording(
     "atlas_filter",
     "is a Free or a Flex cluster of Atlas, which does not accept the change stream's filter of "
     "names",
     "Set capture.scope and capture.target to one database or collection, and no lists; or use a "
     "dedicated cluster (M10 and larger).",
 )
-_TLS = Answer(
+_TLS = Wording(
     "tls",
     "cannot be reached over TLS",
     "Check mongodb.ssl.*, or the tls options of mongodb.connection.string: whether the server "
@@ -148,20 +148,20 @@ _BY_CODE = {
     13: _NO_PRIVILEGE,
     40573: NOT_A_REPLICA_SET,
     **dict.fromkeys((286, 280, 260), HISTORY_LOST),
-    10334: Answer(
+    10334: Wording(
         "event_too_large",
         "cannot send an event of more than 16 MB",
         "Set cursor.oversize.handling.mode=split (MongoDB 6.0.9 and 7), or skip with "
         "cursor.oversize.skip.threshold; or capture without images (capture.mode).",
     ),
     47: _NO_IMAGE,
-    40324: Answer(
+    40324: Wording(
         "unknown_stage",
         "does not know a stage of the change stream's pipeline",
         "cursor.oversize.handling.mode=split needs MongoDB 6.0.9 or 7; the other stages are those "
         "of cursor.pipeline.",
     ),
-    51091: Answer(
+    51091: Wording(
         "bad_expression",
         "does not understand an expression of the include and exclude lists",
         "Use only syntax that Java and PCRE share, or set filters.match.mode=literal.",
@@ -177,7 +177,7 @@ _BY_CODE = {
 _BY_TEXT = (
     (
         "whose _id field",
-        Answer(
+        Wording(
             "pipeline_drops_id",
             "cannot continue, because cursor.pipeline changes or leaves out _id, the resume token",
             "Leave _id, ns, operationType and documentKey in every event.",
@@ -236,8 +236,8 @@ def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> Head
     )
 
 
-def answered(answer: Answer, config: MongoConfig, text: str, doing: str = "") -> HeadraceError:
-    """Return the error of an Answer, with the server's message."""
+def answered(answer: Wording, config: MongoConfig, text: str, doing: str = "") -> HeadraceError:
+    """Return the error of a Wording, with the server's message."""
     what = f"{place(config)} {answer.what}: {text}" if text else f"{place(config)} {answer.what}"
     return HeadraceError(
         f"mongodb.{answer.code}",
@@ -315,7 +315,7 @@ def _has_login(config: MongoConfig) -> bool:
     return bool(given) or "authmechanism" in string.options
 
 
-def _answer(error: PyMongoError, text: str) -> Answer | None:
+def _answer(error: PyMongoError, text: str) -> Wording | None:
     for part, answer in _BY_TEXT:
         if part in text:
             return answer

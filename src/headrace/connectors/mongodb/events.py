@@ -20,11 +20,11 @@ from headrace.connect.records import (
     Constant,
     Image,
     Node,
-    Part,
     RowField,
     Shape,
     Struct,
     TableOrigin,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.schema import Field, Schema, Type
@@ -114,8 +114,8 @@ class MongoSource:
 
     def transaction_id(self) -> Node:
         """The session's id and the transaction's number in it; null outside of a transaction."""
-        number = Part(TransactionField(_OPTIONAL_INT64, "xid"), ":")
-        return Concat(_STRING, (Part(_session(_OPTIONAL_STRING)), number))
+        number = TextPart(TransactionField(_OPTIONAL_INT64, "xid"), ":")
+        return Concat(_STRING, (TextPart(_session(_OPTIONAL_STRING)), number))
 
     def key(self) -> Cell:
         """The text of `_id`, from the image before a change that has no image after it."""

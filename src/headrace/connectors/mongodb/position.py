@@ -80,7 +80,7 @@ class MongoPosition:
         """See Position: `ord`, the increment of the clusterTime."""
         return self.time & _INCREMENT
 
-    def behind(self, end: np.void) -> MongoPosition:
+    def after(self, end: np.void) -> MongoPosition:
         """See Position."""
         number, transaction = int(end["number"]), int(end["transaction"])
         token = end["token"]

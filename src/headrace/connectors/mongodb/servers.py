@@ -89,5 +89,5 @@ def cluster_identity(client: Client) -> str:
         )
     except OperationFailure:
         return ""
-    uuids = [one.get("info", {}).get("uuid") for one in reply["cursor"]["firstBatch"]]
+    uuids = [document.get("info", {}).get("uuid") for document in reply["cursor"]["firstBatch"]]
     return str(uuids[0]) if uuids and uuids[0] is not None else ""

@@ -57,7 +57,8 @@ _MILLISECONDS = 1000
 _NO_NETWORK = "DPY-6005"
 _WALLET = re.compile(r"(?:DIRECTORY\s*=|^file:)([^)]+)", re.IGNORECASE)
 _TEXTS = frozenset(
-    f"DB_TYPE_{one}" for one in ("CHAR", "NCHAR", "VARCHAR", "NVARCHAR", "LONG", "LONG_NVARCHAR")
+    f"DB_TYPE_{type_name}"
+    for type_name in ("CHAR", "NCHAR", "VARCHAR", "NVARCHAR", "LONG", "LONG_NVARCHAR")
 )
 _LARGE_TEXTS = frozenset({"DB_TYPE_CLOB", "DB_TYPE_NCLOB"})
 _CHARACTER_BYTES = 4
@@ -361,7 +362,9 @@ def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
     and for a value that does not have the parameter's type.
     """
     declared = inspect.signature(driver.connect).parameters
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in declared.values())
+    takes_any = any(
+        declaration.kind is declaration.VAR_KEYWORD for declaration in declared.values()
+    )
     values: dict[str, object] = {}
     for name, text in config.driver.items():
         if name in _OWN_KEYWORDS:

@@ -27,11 +27,11 @@ from headrace.connectors.oracle.starting.readiness import Readiness
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
 from headrace.connectors.oracle.streaming.progress import MiningProgress
-from headrace.connectors.oracle.streaming.reader import ReaderOptions, RedoReader
+from headrace.connectors.oracle.streaming.reader import OracleReaderOptions, RedoReader
 from headrace.connectors.oracle.streaming.tables import (
     Describe,
+    SchemaChangeOptions,
     StreamTables,
-    TellingOptions,
     TextOptions,
 )
 from headrace.connectors.oracle.streaming.windows.session import RowLimit
@@ -66,7 +66,7 @@ class OracleDatabase(Source[OraclePosition]):
             self.heartbeat_action = self._heartbeat_query.run
         self._progress = MiningProgress()
         self._greets = False
-        self._told: list[tuple[str, str]] | None = None
+        self._described: list[tuple[str, str]] | None = None
         streaming = StreamingMetrics(_source_position, own=self._mining_metrics)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
@@ -94,7 +94,7 @@ class OracleDatabase(Source[OraclePosition]):
             source.record_tables(state.position)
             start = replace(run.offset(state.position, epoch), system=self._readiness.incarnation)
             self._position.is_known = True
-            self._told = [table.path for table in source.described()]
+            self._described = [table.path for table in source.described()]
             if reads_rows or source.is_prefaced:
                 self._greets = not reads_rows
                 return snapshot.begin(start, state), snapshot
@@ -128,12 +128,14 @@ class OracleDatabase(Source[OraclePosition]):
         compared = run.settings if config.skip_messages_without_change else None
         versions = RelationVersions(run.key_rendering, compared)
         counts = transaction_counts(config, run.settings.format)
-        told = run.told_tables(start.position, self._told)
-        self._told = None
+        recorded = run.recorded_tables(start.position, self._described)
+        self._described = None
 
         def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
-            options = TellingOptions(config.include_schema_changes, config.include_schema_comments)
-            tables = StreamTables(run.capture, versions, told, describe, texts, options)
+            options = SchemaChangeOptions(
+                config.include_schema_changes, config.include_schema_comments
+            )
+            tables = StreamTables(run.capture, versions, recorded, describe, texts, options)
             tables.identifies = config.headrace_table_identity is TableIdentity.ID
             return tables
 
@@ -143,11 +145,11 @@ class OracleDatabase(Source[OraclePosition]):
             open_tables,
             versions,
             start.position,
-            ReaderOptions(
+            OracleReaderOptions(
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
                 config.container,
-                as_released=run.as_released,
+                is_debezium_compatible=run.is_debezium_compatible,
                 reads_comments=run.capture.reads_comments,
                 removed_logs=run.removed_logs,
                 row_limit=self._row_limit,

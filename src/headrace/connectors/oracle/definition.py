@@ -26,11 +26,11 @@ class OracleDefinition(NamedDefinition):
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
         "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
-        "headrace.connectors.oracle.streaming.words.row_kernel": (
+        "headrace.connectors.oracle.streaming.effects.effect_kernel": (
             "find_tails",
             "move_tails",
             "put_tables",
-            "put_words",
+            "put_effects",
             "slot_of",
         ),
         "headrace.connectors.oracle.streaming.transactions.hold_kernel": (
@@ -43,7 +43,7 @@ class OracleDefinition(NamedDefinition):
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
         "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
-        "headrace.streaming.changes.kernels.late_kernel": ("take_back_beginning", "tell_beginning"),
+        "headrace.streaming.changes.kernels.late_kernel": ("take_back_beginning", "add_late_begin"),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.oracle.reading.snapshot_reader",

@@ -32,7 +32,7 @@ class DriverError(Exception):
         super().__init__(text)
         self.text = " ".join(_HELP.sub("", text).split())
         codes = _FULL_CODE.findall(text)
-        self.codes = tuple("-".join(one) for one in codes)
+        self.codes = tuple("-".join(parts) for parts in codes)
         """All codes in the text, in their order."""
         self.full_code = full_code or (self.codes[0] if codes else "")
         kind, _, digits = self.full_code.partition("-")
@@ -417,7 +417,7 @@ def _within(error: DriverError) -> Refusal | None:
     """Return the error that prevented a connection, which the driver wraps."""
     if error.full_code != _NOT_CONNECTED:
         return None
-    known = next((_BY_DRIVER[one] for one in error.codes[1:] if one in _BY_DRIVER), None)
+    known = next((_BY_DRIVER[code] for code in error.codes[1:] if code in _BY_DRIVER), None)
     if known is None and any(word in error.text for word in _TLS_WORDS):
         return _TLS
     return known

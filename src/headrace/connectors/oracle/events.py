@@ -19,9 +19,9 @@ from headrace.connect.records import (
     Guarded,
     Image,
     Node,
-    Part,
     RowField,
     Struct,
+    TextPart,
 )
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.event_format import EventFormat
@@ -88,7 +88,7 @@ def _transaction_text(column: int) -> Cell:
 
 
 def _scn_of_row() -> Node:
-    return Concat(_OPTIONAL_STRING, (Part(RowField(_OPTIONAL_INT64, "place")),))
+    return Concat(_OPTIONAL_STRING, (TextPart(RowField(_OPTIONAL_INT64, "place")),))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.errors import HeadraceError
-from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
+from headrace.relational.heartbeat_query import PROPERTY, HeartbeatFailure, HeartbeatQuery
 
 _NO_TABLE = 942
 _EXPLAINED = ("INSERT", "UPDATE", "DELETE", "MERGE", "SELECT")
@@ -38,15 +38,15 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
         finally:
             connection.rollback()
 
-    def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
+    def explain(error: Exception) -> tuple[HeartbeatFailure, HeadraceError] | None:
         explained = translate(error, config, PROPERTY, about=PROPERTY)
         if explained is None:
             return None
         assert isinstance(error, DriverError)
         if error.code == _NO_TABLE:
-            return Failure.NO_TABLE, explained
+            return HeartbeatFailure.NO_TABLE, explained
         goes = error.code in _GOES or error.is_unreachable
-        return Failure.SERVER_GOES if goes else Failure.OTHER, explained
+        return HeartbeatFailure.SERVER_GOES if goes else HeartbeatFailure.OTHER, explained
 
     return HeartbeatQuery(
         CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare

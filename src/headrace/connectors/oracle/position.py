@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from headrace.connectors.oracle.scn import (
-    behind_scn,
+    after_scn,
     format_xid,
     parse_scn,
     parse_xid,
@@ -57,9 +57,9 @@ class OraclePosition(PlacePosition):
     given_up: tuple[int, ...] = ()
 
     @classmethod
-    def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
+    def after_scn(cls, scn: int, mined: int | None = None) -> Self:
         """Return the position after everything that was committed up to an SCN."""
-        return cls(behind_scn(scn), mined=scn if mined is None else mined)
+        return cls(after_scn(scn), mined=scn if mined is None else mined)
 
     @property
     def scn(self) -> int:
@@ -78,9 +78,9 @@ class OraclePosition(PlacePosition):
         """See Position: an SCN."""
         return self.scn
 
-    def behind(self, end: np.void) -> Self:
+    def after(self, end: np.void) -> Self:
         """See Position; the other members are unchanged, see streaming.progress."""
-        position = super().behind(end)
+        position = super().after(end)
         return replace(position, mined=self.mined, threads=self.threads, given_up=self.given_up)
 
     def is_at(self, other: Self) -> bool:
@@ -94,7 +94,7 @@ class OraclePosition(PlacePosition):
     def is_delivered(self, thread: int, scn: int, xid: int) -> bool:
         """Whether a commit is delivered at this position."""
         return place_of(scn, xid) < self.committed or any(
-            one.holds(thread, scn, xid) for one in self.threads
+            commit.holds(thread, scn, xid) for commit in self.threads
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -128,12 +128,12 @@ class OraclePosition(PlacePosition):
         threads, upto = thread_commits(_text(data, "commit_scn") or "")
         last = _text(data, "committed")
         if last is None:
-            bounds = [one.scn for one in threads]
+            bounds = [commit.scn for commit in threads]
             committed = (min(bounds) if upto is None and bounds else upto or mined) << 64
         else:
             scn, _, xid = last.partition(":")
             at = parse_scn(scn)
-            committed = place_of(at, parse_xid(xid)) + 1 if xid else (behind_scn(at) if at else 0)
+            committed = place_of(at, parse_xid(xid)) + 1 if xid else (after_scn(at) if at else 0)
         left_out = filter(None, (_text(data, "given_up") or "").split(","))
         given_up = tuple(map(parse_xid, left_out))
         position = cls(committed, mined=mined, threads=threads, given_up=given_up)
@@ -170,9 +170,9 @@ def record_commits(
     """Record committed transactions as the last commits of their redo threads, in `threads`. `ran`
     are the threads, `scns` the SCNs of the commits in their order."""
     for thread in np.unique(ran):
-        own = np.flatnonzero(ran == thread)
-        scn = int(scns[own[-1]])
-        same = tuple(int(xid) for xid in xids[own[scns[own] == scn]])
+        of_thread = np.flatnonzero(ran == thread)
+        scn = int(scns[of_thread[-1]])
+        same = tuple(int(xid) for xid in xids[of_thread[scns[of_thread] == scn]])
         before = threads.get(int(thread))
         if before is not None and before.scn == scn:
             same = (*(xid for xid in before.xids if xid not in same), *same)
@@ -186,8 +186,8 @@ def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
     forms are `scn`, and `scn:rs_id:ssn:thread`."""
     threads: list[ThreadCommit] = []
     upto = None
-    for one in filter(None, text.split(",")):
-        parts = one.split(":")
+    for commit in filter(None, text.split(",")):
+        parts = commit.split(":")
         scn = parse_scn(parts[0])
         if len(parts) == 1:
             upto = scn

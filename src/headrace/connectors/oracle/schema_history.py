@@ -56,7 +56,7 @@ def history_place(position: Mapping[str, Any]) -> int | None:
     scn, xid, commits = (position.get(name) for name in ("scn", "txId", "commit_scn"))
     try:
         if isinstance(commits, str):
-            last = max(thread_commits(commits)[0], key=lambda one: one.scn, default=None)
+            last = max(thread_commits(commits)[0], key=lambda commit: commit.scn, default=None)
             if last is not None:
                 return place_of(last.scn, max(last.xids, default=0))
         at = parse_scn(scn) if isinstance(scn, str) else None
@@ -88,11 +88,11 @@ def history_table(table: Table, database: str) -> HistoryTable:
     return HistoryTable(identity, tuple(columns), table.key, comment=table.comment)
 
 
-def described_table(told: HistoryTable) -> Table:
+def described_table(recorded: HistoryTable) -> Table:
     """Return the table that a history describes; the reverse of `history_table`."""
-    schema, name = told.id[-2:]
-    columns = tuple(map(_described, told.columns))
-    return Table(schema, name, columns, told.key, comment=told.comment)
+    schema, name = recorded.id[-2:]
+    columns = tuple(map(_described, recorded.columns))
+    return Table(schema, name, columns, recorded.key, comment=recorded.comment)
 
 
 def _column(column: Column, position: int) -> HistoryColumn:

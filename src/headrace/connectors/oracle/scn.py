@@ -20,7 +20,7 @@ def place_of(scn: int, xid: int) -> int:
     return scn << 64 | xid
 
 
-def behind_scn(scn: int) -> int:
+def after_scn(scn: int) -> int:
     """Return the place after every commit at an SCN."""
     return (scn + 1) << 64
 

@@ -54,5 +54,5 @@ def signal_targets(config: OracleConfig, name: str | None) -> SignalTargets:
             described = catalog.table(*name.split(".", 1)) if "." in name else None
             present: list[Table] = [] if described is None else [described]
             check_signal_table(CONNECTOR, present, name)
-    captured = [one for one in names if capture.takes(one)]
+    captured = [name for name in names if capture.takes(name)]
     return SignalTargets(names, captured, qualifier=f"{capture.database}.")

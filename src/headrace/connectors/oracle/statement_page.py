@@ -76,8 +76,8 @@ def instances() -> dict[str, str]:
 def _of_workload() -> dict[str, str]:
     """Return the statements of a support bundle's workload, the first one of each name."""
     texts: dict[str, str] = {}
-    for one in kit.listed():
-        texts.setdefault(one.name, one.text)
+    for step in kit.listed():
+        texts.setdefault(step.name, step.text)
     return {name: text for name, text in texts.items() if name.startswith("kit_")}
 
 
@@ -95,8 +95,17 @@ def page() -> str:
         "that the tests run on refuses every other text.",
     ]
     examples = instances()
-    for one in sql.STATEMENTS:
-        lines += ["", f"## {one.name}", "", f"{one.manual}.", "", "```sql", one.text, "```"]
-        if one.slots:
-            lines += ["", "For instance:", "", "```sql", examples[one.name], "```"]
+    for statement in sql.STATEMENTS:
+        lines += [
+            "",
+            f"## {statement.name}",
+            "",
+            f"{statement.manual}.",
+            "",
+            "```sql",
+            statement.text,
+            "```",
+        ]
+        if statement.slots:
+            lines += ["", "For instance:", "", "```sql", examples[statement.name], "```"]
     return "\n".join(lines) + "\n"

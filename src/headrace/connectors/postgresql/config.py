@@ -16,7 +16,7 @@ from headrace.config.kinds import (
     REGEX_LIST,
     SECRET,
     STATEMENTS,
-    Kind,
+    ValueKind,
     duration,
     integer,
     matching,
@@ -43,7 +43,7 @@ _MARK = "session_mark"  # stored among the values, but not a property
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 
 
-_IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
+_IDENTITIES: ValueKind[tuple[IdentityRule, ...]] = ValueKind(
     "schema.table:FULL,schema.table:INDEX name", parse_identity_rules
 )
 

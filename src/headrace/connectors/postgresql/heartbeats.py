@@ -12,14 +12,14 @@ from headrace.connectors.postgresql.connection import QUERY_LIMIT, KeptConnectio
 from headrace.connectors.postgresql.reading.dialect import SQLGLOT
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
-from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
+from headrace.relational.heartbeat_query import PROPERTY, HeartbeatFailure, HeartbeatQuery
 
 _LOOKED_AT = ("DELETE", "INSERT", "MERGE", "UPDATE", "VALUES")
 """Statements that change nothing that a later statement of the same query may need in order to be
 parsed. A function in a SELECT may do so, and SELECT … INTO does."""
 _FAILURES = {
-    "42P01": Failure.NO_TABLE,
-    **dict.fromkeys(("57P01", "57P02", "57P03"), Failure.SERVER_GOES),
+    "42P01": HeartbeatFailure.NO_TABLE,
+    **dict.fromkeys(("57P01", "57P02", "57P03"), HeartbeatFailure.SERVER_GOES),
 }
 
 
@@ -48,10 +48,10 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
             except psycopg.Error:
                 pass  # a value that cannot be computed fails when the statement runs
 
-    def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
+    def explain(error: Exception) -> tuple[HeartbeatFailure, HeadraceError] | None:
         if not isinstance(error, psycopg.Error):
             return None
-        failure = _FAILURES.get(error.sqlstate or "", Failure.OTHER)
+        failure = _FAILURES.get(error.sqlstate or "", HeartbeatFailure.OTHER)
         return failure, translate(error, config, PROPERTY, about=PROPERTY)
 
     return HeartbeatQuery(

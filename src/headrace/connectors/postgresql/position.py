@@ -73,7 +73,7 @@ class PostgresPosition:
         """See Position: the LSN."""
         return self.committed
 
-    def behind(self, end: np.void) -> PostgresPosition:
+    def after(self, end: np.void) -> PostgresPosition:
         """See Position; `end` is an entry of the dtype row_kernel.END."""
         last_commit = None if end["last_commit"] == NULL else int(end["last_commit"])
         return self.at_boundary(int(end["position"]), last_commit, int(end["commit_us"]) or None)

@@ -101,4 +101,4 @@ def signal_targets(config: PostgresConfig, name: str | None) -> SignalTargets:
             remedies[name],
         )
     names = [table.name for table in tables]
-    return SignalTargets(names, [one for one in names if capture.takes(one)], remedies)
+    return SignalTargets(names, [name for name in names if capture.takes(name)], remedies)

@@ -73,16 +73,16 @@ def _show(config: PostgresConfig, *, as_json: bool) -> None:
     for line in aligned([_HEADINGS, *(_cells(slot, config.slot_name) for slot in slots)]):
         console.print(line)
     is_made = any(slot.name == config.slot_name for slot in slots)
-    own = "* is this configuration's (slot.name)"
-    own = own if is_made else f"this configuration's, {config.slot_name}, is not made"
-    console.print(f"{counted(len(slots), 'slot')}; {own}")
+    note = "* is this configuration's (slot.name)"
+    note = note if is_made else f"this configuration's, {config.slot_name}, is not made"
+    console.print(f"{counted(len(slots), 'slot')}; {note}")
 
 
-def _cells(slot: ListedSlot, own: str) -> tuple[str, ...]:
+def _cells(slot: ListedSlot, configured_name: str) -> tuple[str, ...]:
     figures = slot.metrics
     is_unlimited = figures.safe_wal_size is None and (figures.keep_size or 0) < 0
     return (
-        f"{slot.name} *" if slot.name == own else slot.name,
+        f"{slot.name} *" if slot.name == configured_name else slot.name,
         slot.plugin,
         slot.database or "",
         "nobody" if slot.pid is None else f"{slot.application or '?'} (PID {slot.pid})",

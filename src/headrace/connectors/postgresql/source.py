@@ -8,9 +8,9 @@ from functools import lru_cache
 from headrace.connect.records import (
     Concat,
     Node,
-    Part,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.schema import Field, Schema, Type
@@ -52,8 +52,8 @@ def lsn_pair(schema: Schema) -> Concat:
     return Concat(
         schema,
         (
-            Part(last_commit, '["', '"', null="[null"),
-            Part(RowField(_INT64, "place"), ',"', '"]'),
+            TextPart(last_commit, '["', '"', null="[null"),
+            TextPart(RowField(_INT64, "place"), ',"', '"]'),
         ),
     )
 
@@ -69,7 +69,7 @@ class PostgresSource:
     def transaction_id(self) -> Node:
         """The transaction's id and the record's LSN, as in `771:23803690`; null without an id."""
         xid = TransactionField(_OPTIONAL_INT64, "xid")
-        return Concat(_STRING, (Part(xid), Part(RowField(_INT64, "place"), ":")))
+        return Concat(_STRING, (TextPart(xid), TextPart(RowField(_INT64, "place"), ":")))
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""

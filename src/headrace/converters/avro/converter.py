@@ -12,10 +12,10 @@ from headrace.connect.records import Node
 from headrace.connect.schema import Field, Schema, Type
 from headrace.converters.avro.schemas import AvroOptions, avro_text, full_name, symbols_of
 from headrace.converters.avro.values import branch_of, encode, null_of, plain_bytes
+from headrace.converters.binary.layout import Layout
+from headrace.converters.binary.program import compile_binary
+from headrace.converters.binary.texts import RAW_BYTES
 from headrace.converters.instructions import Form
-from headrace.converters.plain.layout import Layout
-from headrace.converters.plain.program import compile_plain
-from headrace.converters.plain.texts import RAW_BYTES
 from headrace.converters.program import MadeColumns, Program
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry
@@ -122,7 +122,7 @@ class AvroConverter:
     ) -> Program:
         schema = node.schema
         layout: Layout = RAW_BYTES if _is_raw(schema) else self._layout
-        return compile_plain(node, layout, made, self.head(topic, schema))
+        return compile_binary(node, layout, made, self.head(topic, schema))
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
         if value is None:

@@ -18,10 +18,10 @@ from headrace.connect.records import (
     Instant,
     Node,
     OrderField,
-    Part,
     ProcessingTime,
     RowField,
     Struct,
+    TextPart,
     TransactionField,
 )
 from headrace.connect.rows import ORDER
@@ -227,7 +227,7 @@ class _Compiler:
             out.add(code.END_UNLESS_NULL, len(lead), len(lead) + len(b"null") + len(tail))
 
 
-def _is_number(part: Part) -> bool:
+def _is_number(part: TextPart) -> bool:
     """Whether the part's node prints only digits, or is null."""
     return isinstance(part.node, TransactionField) or (
         isinstance(part.node, RowField) and not part.node.character

@@ -368,13 +368,13 @@ def _bytes_reader(kind: AvroType) -> Read:
     scale = decimal_scale(kind.schema)
 
     def decimal(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
-        found, place = held(raw, place, reading)
-        made = reading.decimals.get((scale, found))
+        value, place = held(raw, place, reading)
+        made = reading.decimals.get((scale, value))
         if made is None:
-            if len(found) > MOST_BYTES:
+            if len(value) > MOST_BYTES:
                 raise ValueError
-            made = decimal_of(int.from_bytes(found, "big", signed=True), scale)
-            reading.decimals[scale, found] = made
+            made = decimal_of(int.from_bytes(value, "big", signed=True), scale)
+            reading.decimals[scale, value] = made
         return made, place
 
     return decimal

@@ -7,9 +7,9 @@ from headrace.config.properties.modes import ConverterName
 from headrace.connect.json_values import MOST_CELLS
 from headrace.converters.configured import json_options
 from headrace.converters.reading.avro import AvroReader
+from headrace.converters.reading.binary import BytesReader, StringReader
 from headrace.converters.reading.json import JsonReader
 from headrace.converters.reading.part import Reader
-from headrace.converters.reading.plain import BytesReader, StringReader
 from headrace.converters.reading.records import RecordReader
 from headrace.kafka.registry import Registry, registry_settings
 

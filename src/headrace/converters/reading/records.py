@@ -141,7 +141,7 @@ class RecordReader:
         rows = np.zeros(count, ROW)
         rows["operation"], rows["ordinal"] = ord("r"), np.arange(count)
         memory: list[object] = [*key.texts.memory, *value.texts.memory]
-        found = []
+        groups = []
         for members in _grouped(of_topic, key.numbers, value.numbers, kinds, without=list(errors)):
             first = int(members[0])
             group = self._group(
@@ -156,11 +156,11 @@ class RecordReader:
             spans += _header_spans(headers, members)
             held, sound = self._images(group, members, spans, rows, errors)
             memory += held
-            found.append((group, sound))
+            groups.append((group, sound))
         if headers is not None:
             memory += headers.opened.texts.memory
         table = RowTable(rows, no_transactions(), tuple(memory))
-        return ReadBatch(self._records(found, table, columns), errors)
+        return ReadBatch(self._records(groups, table, columns), errors)
 
     def _form(self, role: str, opened: Opened, index: int) -> PartForm | None:
         number = int(opened.numbers[index])
@@ -168,7 +168,7 @@ class RecordReader:
 
     def _records(
         self,
-        found: list[tuple[_Group, np.ndarray]],
+        groups: list[tuple[_Group, np.ndarray]],
         table: RowTable,
         columns: Mapping[str, pa.Array],
     ) -> list[Records]:
@@ -188,7 +188,7 @@ class RecordReader:
                 times,  # type: ignore[arg-type]
                 None if partition is None else partition[members],
             )
-            for group, members in found
+            for group, members in groups
             if len(members)
         ]
 

@@ -70,7 +70,7 @@ def unicode_sanitized(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class NameReplacement:
     """A regular expression for a whole name, and its replacement (`$1`: a group)."""
 
     regex: Substitution
@@ -93,10 +93,10 @@ def _expanded(replacement: str, groups: Sequence[str], indexes: Mapping[str, int
     """Expand a replacement text of Java's Matcher: `$1`, `${name}`, and a backslash before a
     literal."""
 
-    def one(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return found[1]
-        return groups[indexes[found[3]] if found[2] is None else int(found[2])]
+    def one(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[1]
+        return groups[indexes[match[3]] if match[2] is None else int(match[2])]
 
     return _REFERENCE.sub(one, replacement)
 
@@ -106,7 +106,7 @@ class KeyField:
     """The key field that distinguishes rows of tables that share a topic."""
 
     name: str = "__dbz__physicalTableIdentifier"
-    replacement: Replacement | None = None
+    replacement: NameReplacement | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TopicNames:
     heartbeat_prefix: str = "__debezium-heartbeat"
     heartbeat_name: str | None = None
     strategy: TopicNamingStrategy = TopicNamingStrategy.SCHEMA
-    routing: Replacement | None = None
+    routing: NameReplacement | None = None
     key_field: KeyField | None = None
 
     def data(self, *path: str) -> str:

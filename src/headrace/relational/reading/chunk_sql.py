@@ -137,7 +137,7 @@ class ChunkSql:
     def _texts(self, key: Sequence[Column]) -> list[str]:
         return list(map(self.dialect.as_text, self._key(key), key))
 
-    def key_behind(
+    def key_after(
         self,
         table: Path,
         key: Sequence[Column],

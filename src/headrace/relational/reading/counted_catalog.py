@@ -41,7 +41,7 @@ class CountedCatalog(TableCatalog[StoredTable]):
         reading = self._catalog().read(ids, sizes=sizes)
         if not sizes:
             return reading
-        return TableReading({one: self._sized(t) for one, t in reading.tables.items()})
+        return TableReading({identity: self._sized(t) for identity, t in reading.tables.items()})
 
     def _sized(self, table: StoredTable) -> StoredTable:
         (leaf,) = table.leaves

@@ -74,7 +74,10 @@ class DriverRowQueries(ABC, Generic[C]):
         """The query that selects `columns`, of which the first `width` are the key, of the rows
         with these keys."""
         key_columns = columns[:width]
-        names, literal = self.sql.columns(one.name for one in key_columns), self.sql.dialect.literal
+        names, literal = (
+            self.sql.columns(key_column.name for key_column in key_columns),
+            self.sql.dialect.literal,
+        )
         conditions = (
             " AND ".join(
                 f"{name} = {literal(text, column)}"

@@ -83,7 +83,7 @@ class DriverSnapshots(
         """The server's message if a query of the user is wrong itself; None for other errors."""
 
     @abstractmethod
-    def _told_at(self, position: P, /) -> dict[str, Any]:
+    def _history_position(self, position: P, /) -> dict[str, Any]:
         """The position in the history records that describe the tables of a snapshot."""
 
     @abstractmethod
@@ -116,7 +116,7 @@ class DriverSnapshots(
         it exists: tables may be altered or created before the range is read again."""
         topic = self._captured.topics.schema_changes
         records = self._recorded(position) or self._records(position)
-        told = [
+        announced = [
             PrefaceRecord(
                 SchemaChangeFacts(topic, *change.table.id[-2:]),
                 OPERATION,
@@ -125,9 +125,9 @@ class DriverSnapshots(
             for record in records
             for change in record.changes or ()
         ]
-        if told and not self._reads_rows:
-            told[-1] = told[-1]._replace(marker="last")
-        return told
+        if announced and not self._reads_rows:
+            announced[-1] = announced[-1]._replace(marker="last")
+        return announced
 
     def record_tables(self, position: P) -> None:
         """Write the tables to the schema history. Raises HeadraceError."""
@@ -141,10 +141,10 @@ class DriverSnapshots(
         """The records that `record_tables` wrote last at a position; empty if they are lost."""
         history = self._opened_history()
         try:
-            records = history.records_at(self._told_at(position))
+            records = history.records_at(self._history_position(position))
         finally:
             history.close()
-        return [one for one in records if one.at_ms == records[-1].at_ms]
+        return [record for record in records if record.at_ms == records[-1].at_ms]
 
     def _records(self, position: P) -> list[HistoryRecord]:
         at_ms = time.time_ns() // 1_000_000
@@ -158,14 +158,14 @@ class DriverSnapshots(
         """The tables that the schema history describes, by name."""
         if self._structures is None:
             with self._asking(ASKING):
-                ids = [table.id for table in self._tables.tables() if self._tells(table)]
+                ids = [table.id for table in self._tables.tables() if self._is_described(table)]
                 reading = self._tables.read(ids)
             described = (reading.describe(identity) for identity in ids)
             tables = (table for table in described if table is not None)
             self._structures = sorted(tables, key=lambda table: table.name)
         return self._structures
 
-    def _tells(self, table: StoredTable) -> bool:
+    def _is_described(self, table: StoredTable) -> bool:
         """Whether the schema history contains a table."""
         return self._captured.takes(table.name)
 
@@ -198,7 +198,7 @@ class DriverSnapshots(
             return fetched(self._cursor(statement))
 
     def _keys(self, statement: str, key: Sequence[Column]) -> list[KeyBound]:
-        return [tuple(map(str, one)) for one in self._key_texts(self._ask(statement), key)]
+        return [tuple(map(str, bound)) for bound in self._key_texts(self._ask(statement), key)]
 
     def _estimate(self, leaf: Leaf) -> int:
         """The catalog already counts tables without statistics."""

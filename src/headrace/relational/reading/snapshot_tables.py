@@ -240,7 +240,7 @@ class SnapshotTables(ABC, Generic[T]):
         key = described[0].key_columns
         self._compare(described[1])
         conditions = [] if lower is None else [self.sql.compared(key, ">=", lower)]
-        bounds = self._keys(self.sql.key_behind(leaf.path, key, conditions, rows), key)
+        bounds = self._keys(self.sql.key_after(leaf.path, key, conditions, rows), key)
         return bounds[0] if bounds else None
 
     def query(
@@ -262,7 +262,7 @@ class SnapshotTables(ABC, Generic[T]):
                 log.warning("%s is left out from here on: %s", table.name, problem)
             return None
         count = None
-        counted = announcements is not None and announcements.behind
+        counted = announcements is not None and announcements.after
         if counted and not (chunk.first and len(table.leaves) == 1):
             count = self.sql.count([leaf.path for leaf in table.leaves], condition)
         return ChunkQuery(

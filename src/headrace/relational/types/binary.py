@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.relational.types import texts
-from headrace.relational.types.declaration import Declaration, no_placeholder, text_of
+from headrace.relational.types.declaration import TypeDeclaration, no_placeholder, text_of
 
 
 def _same(raw: bytes) -> bytes:
@@ -66,11 +66,11 @@ class _BytesDecoder:
         return _FORMS[self.mode].show(self.read(text))
 
 
-def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> Declaration:
+def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> TypeDeclaration:
     """Bytes that arrive in hexadecimal; `read` decodes them."""
     form = _FORMS[mode]
     plain = form.type is Type.BYTES
-    return Declaration(
+    return TypeDeclaration(
         Schema(form.type),
         form.encoding,
         _BytesDecoder(mode, read),
@@ -80,6 +80,6 @@ def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> Dec
     )
 
 
-def raw(mode: str) -> Declaration:
+def raw(mode: str) -> TypeDeclaration:
     """The original bytes of a text."""
     return replace(binary(mode, _same), encoding=Encoding.PYTHON)

@@ -7,20 +7,20 @@ import re
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 from headrace.relational.types.texts import refuse
 
 _UNBOUNDED = 2**31 - 1
 _BITS = re.compile(rb"[01]*")
 
 
-def bits(length: int) -> Declaration:
+def bits(length: int) -> TypeDeclaration:
     """A column of at most `length` bits; less than 1: any number of bits."""
     if length == 1:
-        return Declaration(Schema(Type.BOOLEAN), Encoding.BIT1, bit, False)
+        return TypeDeclaration(Schema(Type.BOOLEAN), Encoding.BIT1, bit, False)
     parameters = (("length", str(length if length > 0 else _UNBOUNDED)),)
     schema = Schema(Type.BYTES, name="io.debezium.data.Bits", version=1, parameters=parameters)
-    return Declaration(schema, Encoding.PYTHON, bit_string, b"")
+    return TypeDeclaration(schema, Encoding.PYTHON, bit_string, b"")
 
 
 def bit(text: bytes) -> bool | None:

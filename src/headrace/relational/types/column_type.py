@@ -9,7 +9,7 @@ from typing import Protocol
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
 from headrace.errors import HeadraceError
-from headrace.relational.types.declaration import NO_PLACEHOLDER, Declaration
+from headrace.relational.types.declaration import NO_PLACEHOLDER, TypeDeclaration
 from headrace.relational.types.options import TypeOptions
 from headrace.relational.types.texts import Decoder
 
@@ -54,7 +54,7 @@ class ColumnType:
 
     @staticmethod
     def of(
-        declaration: Declaration,
+        declaration: TypeDeclaration,
         type_name: str,
         options: TypeOptions,
         *,

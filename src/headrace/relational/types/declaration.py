@@ -35,7 +35,7 @@ def no_placeholder(_placeholder: bytes) -> object:
 
 
 @dataclass(frozen=True)
-class Declaration:
+class TypeDeclaration:
     """The rendering of a type, apart from nullability and defaults.
 
     `zero` is the value of a required column that the log omits; `unavailable` creates the
@@ -92,7 +92,7 @@ def uuids_of(placeholder: bytes) -> list[object]:
     return [str(uuid.UUID(bytes=digest, version=3))]
 
 
-def enum_declaration(labels: Iterable[str]) -> Declaration:
+def enum_declaration(labels: Iterable[str]) -> TypeDeclaration:
     """Debezium's Enum of these labels."""
     allowed = (("allowed", ",".join(labels)),)
     return text_declaration("io.debezium.data.Enum", array=no_placeholder, parameters=allowed)
@@ -105,11 +105,11 @@ def text_declaration(
     zero: object = "",
     array: Callable[[bytes], object] = texts_of,
     parameters: tuple[tuple[str, str], ...] = (),
-) -> Declaration:
+) -> TypeDeclaration:
     """The server's text as a Connect string; `name` is its semantic type."""
     schema = Schema(
         Type.STRING, name=name, version=None if name is None else 1, parameters=parameters
     )
-    return Declaration(
+    return TypeDeclaration(
         schema, Encoding.STRING, decoder, zero, unavailable=text_of, unavailable_array=array
     )

@@ -14,19 +14,23 @@ from functools import partial
 from headrace.connect.encoding import Encoding
 from headrace.debezium import durations, structured_time
 from headrace.debezium.durations import Duration
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 from headrace.relational.types.options import TypeOptions
 from headrace.relational.types.texts import refuse
 
 
-def duration(options: TypeOptions, precision: int) -> Declaration:
+def duration(options: TypeOptions, precision: int) -> TypeDeclaration:
     """`precision` is the number of fraction digits that the column declares, 0 to 6."""
     if options.time_precision_mode == "structured":
         decoder = partial(duration_struct, precision=precision)
-        return Declaration(structured_time.DURATION, Encoding.PYTHON, decoder, decoder(b"00:00:00"))
+        return TypeDeclaration(
+            structured_time.DURATION, Encoding.PYTHON, decoder, decoder(b"00:00:00")
+        )
     if options.interval_handling_mode == "string":
-        return Declaration(durations.INTERVAL, Encoding.PYTHON, duration_text, durations.ZERO_TEXT)
-    return Declaration(durations.MICRO_DURATION, Encoding.PYTHON, duration_micros, 0)
+        return TypeDeclaration(
+            durations.INTERVAL, Encoding.PYTHON, duration_text, durations.ZERO_TEXT
+        )
+    return TypeDeclaration(durations.MICRO_DURATION, Encoding.PYTHON, duration_micros, 0)
 
 
 _TEXT = re.compile(

@@ -10,7 +10,7 @@ import re
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema
 from headrace.debezium import geometry
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 from headrace.relational.types.texts import Decoder, refuse
 
 _NUMBER = rb"(-?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,4})?|Infinity)|NaN)"
@@ -85,8 +85,8 @@ def line(text: bytes) -> dict[str, object]:
     return dict(zip("abc", _numbers(_LINE_TEXT, text, "line"), strict=True))
 
 
-def _declared(schema: Schema, decoder: Decoder, zero: bytes) -> Declaration:
-    return Declaration(schema, Encoding.PYTHON, decoder, decoder(zero))
+def _declared(schema: Schema, decoder: Decoder, zero: bytes) -> TypeDeclaration:
+    return TypeDeclaration(schema, Encoding.PYTHON, decoder, decoder(zero))
 
 
 POINT = _declared(geometry.POINT, point, b"(0,0)")

@@ -6,7 +6,7 @@ import re
 
 from headrace.connect.encoding import Encoding
 from headrace.debezium import geometry
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 from headrace.relational.types.texts import refuse
 
 _EWKB = re.compile(rb"(?:[0-9a-fA-F]{2})+")
@@ -22,5 +22,5 @@ def ewkb(text: bytes) -> dict[str, object]:
     return value
 
 
-GEOMETRY = Declaration(geometry.GEOMETRY, Encoding.PYTHON, ewkb, geometry.EMPTY, nullable=True)
-GEOGRAPHY = Declaration(geometry.GEOGRAPHY, Encoding.PYTHON, ewkb, geometry.EMPTY)
+GEOMETRY = TypeDeclaration(geometry.GEOMETRY, Encoding.PYTHON, ewkb, geometry.EMPTY, nullable=True)
+GEOGRAPHY = TypeDeclaration(geometry.GEOGRAPHY, Encoding.PYTHON, ewkb, geometry.EMPTY)

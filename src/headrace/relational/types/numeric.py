@@ -11,17 +11,17 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Schema, Type
 from headrace.debezium import decimals
 from headrace.relational.types import texts
-from headrace.relational.types.declaration import Declaration, text_of
+from headrace.relational.types.declaration import TypeDeclaration, text_of
 
 
-def decimal(mode: str, precision: int, scale: int) -> Declaration:
+def decimal(mode: str, precision: int, scale: int) -> TypeDeclaration:
     """A number of `precision` digits, `scale` of them after the point (negative: that many zeros
     before it)."""
     if mode == "double":
         return _DOUBLE
     if mode == "string":
         return _text(max(scale, 0))
-    return Declaration(
+    return TypeDeclaration(
         decimals.decimal_schema(scale, precision),
         # The kernel counts fraction digits; a negative scale has none.
         Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON,
@@ -31,13 +31,13 @@ def decimal(mode: str, precision: int, scale: int) -> Declaration:
     )
 
 
-def decimal_of_any_scale(mode: str) -> Declaration:
+def decimal_of_any_scale(mode: str) -> TypeDeclaration:
     """A number with a variable number of digits."""
     if mode == "double":
         return _DOUBLE
     if mode == "string":
         return _text(None)
-    return Declaration(
+    return TypeDeclaration(
         decimals.VARIABLE_SCALE_DECIMAL,
         Encoding.VARIABLE_DECIMAL,
         texts.variable_decimal,
@@ -45,11 +45,11 @@ def decimal_of_any_scale(mode: str) -> Declaration:
     )
 
 
-_DOUBLE = Declaration(Schema(Type.FLOAT64), Encoding.NUMERIC_DOUBLE, texts.numeric_double, 0.0)
+_DOUBLE = TypeDeclaration(Schema(Type.FLOAT64), Encoding.NUMERIC_DOUBLE, texts.numeric_double, 0.0)
 
 
-def _text(scale: int | None) -> Declaration:
-    return Declaration(
+def _text(scale: int | None) -> TypeDeclaration:
+    return TypeDeclaration(
         Schema(Type.STRING),
         Encoding.DECIMAL_STRING,
         partial(texts.numeric_string, scale=scale),
@@ -59,22 +59,22 @@ def _text(scale: int | None) -> Declaration:
     )
 
 
-def money(mode: str, digits: int, remedy: str) -> Declaration:
+def money(mode: str, digits: int, remedy: str) -> TypeDeclaration:
     """Formatted amounts of money, with `digits` digits after the point; `remedy` is the remedy for
     texts that are not such amounts."""
     zero = Decimal((0, (0,), -digits))
     if mode == "double":
         decode = partial(money_double, remedy=remedy)
-        return Declaration(Schema(Type.FLOAT64), Encoding.PYTHON, decode, 0.0)
+        return TypeDeclaration(Schema(Type.FLOAT64), Encoding.PYTHON, decode, 0.0)
     if mode == "string":
-        return Declaration(
+        return TypeDeclaration(
             Schema(Type.STRING),
             Encoding.PYTHON,
             partial(money_string, remedy=remedy),
             decimals.plain_text(zero),
             unavailable=text_of,
         )
-    return Declaration(
+    return TypeDeclaration(
         decimals.decimal_schema(digits, None),
         Encoding.PYTHON,
         partial(money_decimal, digits=digits, remedy=remedy),

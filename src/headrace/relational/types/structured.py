@@ -9,7 +9,7 @@ from headrace.connect.schema import Schema
 from headrace.debezium import structured_time, temporal
 from headrace.debezium.structured_time import clock_parts, day_parts, struct_of
 from headrace.relational.types import temporal_texts, texts
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 
 _SPECIAL = {
     b"infinity": structured_time.POSITIVE_INFINITY,
@@ -70,34 +70,34 @@ def _parts(micros: int) -> dict[str, object]:
     return day_parts(*temporal.civil_date(days)) | clock_parts(rest)
 
 
-def _declared(schema: Schema, decoder: texts.Decoder, zero: bytes) -> Declaration:
-    return Declaration(schema, Encoding.PYTHON, decoder, decoder(zero))
+def _declared(schema: Schema, decoder: texts.Decoder, zero: bytes) -> TypeDeclaration:
+    return TypeDeclaration(schema, Encoding.PYTHON, decoder, decoder(zero))
 
 
-def date() -> Declaration:
+def date() -> TypeDeclaration:
     """A day."""
     return _declared(structured_time.DATE, date_value, b"1970-01-01")
 
 
-def time(precision: int) -> Declaration:
+def time(precision: int) -> TypeDeclaration:
     """A time of day."""
     decoder = partial(time_value, precision=precision)
     return _declared(structured_time.TIME, decoder, b"00:00:00")
 
 
-def time_with_zone(precision: int) -> Declaration:
+def time_with_zone(precision: int) -> TypeDeclaration:
     """A time of day with an offset."""
     decoder = partial(time_with_zone_value, precision=precision)
     return _declared(structured_time.ZONED_TIME, decoder, b"00:00:00+00")
 
 
-def timestamp(precision: int) -> Declaration:
+def timestamp(precision: int) -> TypeDeclaration:
     """A timestamp without time zone."""
     decoder = partial(timestamp_value, precision=precision)
     return _declared(structured_time.TIMESTAMP, decoder, b"1970-01-01 00:00:00")
 
 
-def timestamp_with_zone(precision: int) -> Declaration:
+def timestamp_with_zone(precision: int) -> TypeDeclaration:
     """An instant."""
     decoder = partial(timestamp_with_zone_value, precision=precision)
     return _declared(structured_time.ZONED_TIMESTAMP, decoder, b"1970-01-01 00:00:00+00")

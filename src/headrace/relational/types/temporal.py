@@ -13,52 +13,56 @@ from functools import partial
 from headrace.connect.encoding import Encoding
 from headrace.debezium import temporal
 from headrace.relational.types import structured, temporal_texts, texts
-from headrace.relational.types.declaration import Declaration, signed_bytes, text_of
+from headrace.relational.types.declaration import TypeDeclaration, signed_bytes, text_of
 
-_TIME_MS = Declaration(temporal.TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0)
-_TIME_US = Declaration(temporal.MICRO_TIME, Encoding.TIME_US, temporal_texts.time_micros, 0)
-_TIMESTAMP_MS = Declaration(
+_TIME_MS = TypeDeclaration(temporal.TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0)
+_TIME_US = TypeDeclaration(temporal.MICRO_TIME, Encoding.TIME_US, temporal_texts.time_micros, 0)
+_TIMESTAMP_MS = TypeDeclaration(
     temporal.TIMESTAMP, Encoding.TIMESTAMP_MS, temporal_texts.timestamp_millis, 0
 )
-_TIMESTAMP_US = Declaration(
+_TIMESTAMP_US = TypeDeclaration(
     temporal.MICRO_TIMESTAMP, Encoding.TIMESTAMP_US, temporal_texts.timestamp_micros, 0
 )
 
 _DATES = {
-    "connect": Declaration(temporal.CONNECT_DATE, Encoding.DATE, temporal_texts.date, 0),
-    "isostring": Declaration(
+    "connect": TypeDeclaration(temporal.CONNECT_DATE, Encoding.DATE, temporal_texts.date, 0),
+    "isostring": TypeDeclaration(
         temporal.ISO_DATE, Encoding.ISO_DATE, temporal_texts.date_text, "1970-01-01Z"
     ),
 }
-_DATE = Declaration(
+_DATE = TypeDeclaration(
     temporal.DATE, Encoding.DATE, temporal_texts.date, 0, unavailable_array=signed_bytes
 )
 
 _TIMES = {
     "adaptive_time_microseconds": _TIME_US,
     "microseconds": _TIME_US,
-    "connect": Declaration(temporal.CONNECT_TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0),
-    "isostring": Declaration(
+    "connect": TypeDeclaration(
+        temporal.CONNECT_TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0
+    ),
+    "isostring": TypeDeclaration(
         temporal.ISO_TIME, Encoding.ISO_TIME, temporal_texts.time_text, "00:00:00Z"
     ),
-    "nanoseconds": Declaration(temporal.NANO_TIME, Encoding.TIME_NS, temporal_texts.time_nanos, 0),
+    "nanoseconds": TypeDeclaration(
+        temporal.NANO_TIME, Encoding.TIME_NS, temporal_texts.time_nanos, 0
+    ),
 }
 _TIMESTAMPS = {
     "microseconds": _TIMESTAMP_US,
-    "connect": Declaration(
+    "connect": TypeDeclaration(
         temporal.CONNECT_TIMESTAMP, Encoding.TIMESTAMP_MS, temporal_texts.timestamp_millis, 0
     ),
-    "isostring": Declaration(
+    "isostring": TypeDeclaration(
         temporal.ISO_TIMESTAMP,
         Encoding.ISO_TIMESTAMP,
         temporal_texts.timestamp_text,
         "1970-01-01T00:00:00Z",
     ),
-    "nanoseconds": Declaration(
+    "nanoseconds": TypeDeclaration(
         temporal.NANO_TIMESTAMP, Encoding.TIMESTAMP_NS, temporal_texts.timestamp_nanos, 0
     ),
 }
-_TIME_WITH_ZONE = Declaration(
+_TIME_WITH_ZONE = TypeDeclaration(
     temporal.ZONED_TIME,
     Encoding.TIMETZ,
     temporal_texts.time_with_zone,
@@ -67,14 +71,14 @@ _TIME_WITH_ZONE = Declaration(
 )
 
 
-def date(mode: str) -> Declaration:
+def date(mode: str) -> TypeDeclaration:
     """A day."""
     if mode == "structured":
         return structured.date()
     return _DATES.get(mode, _DATE)
 
 
-def time(mode: str, precision: int) -> Declaration:
+def time(mode: str, precision: int) -> TypeDeclaration:
     """A time of day; the adaptive mode depends on the precision."""
     if mode == "structured":
         return structured.time(precision)
@@ -84,7 +88,7 @@ def time(mode: str, precision: int) -> Declaration:
     return _TIME_MS if temporal.in_millis(precision) else _TIME_US
 
 
-def timestamp(mode: str, precision: int) -> Declaration:
+def timestamp(mode: str, precision: int) -> TypeDeclaration:
     """A timestamp without time zone; the adaptive modes depend on the precision."""
     if precision > _MICROSECOND_DIGITS:
         return _fine_timestamp(mode, precision)
@@ -96,18 +100,18 @@ def timestamp(mode: str, precision: int) -> Declaration:
     return _TIMESTAMP_MS if temporal.in_millis(precision) else _TIMESTAMP_US
 
 
-def time_with_zone(mode: str, precision: int) -> Declaration:
+def time_with_zone(mode: str, precision: int) -> TypeDeclaration:
     """A time of day with an offset: the same in every mode but `structured`."""
     if mode == "structured":
         return structured.time_with_zone(precision)
     return _TIME_WITH_ZONE
 
 
-def timestamp_with_zone(mode: str, precision: int) -> Declaration:
+def timestamp_with_zone(mode: str, precision: int) -> TypeDeclaration:
     """An instant: the same in every mode but `structured`."""
     if mode == "structured":
         return structured.timestamp_with_zone(precision)
-    return Declaration(
+    return TypeDeclaration(
         temporal.ZONED_TIMESTAMP,
         Encoding.TIMESTAMPTZ,
         partial(temporal_texts.timestamp_with_zone, digits=precision),
@@ -171,10 +175,10 @@ class _Struct:
         return value
 
 
-_NANOS = Declaration(temporal.NANO_TIMESTAMP, Encoding.TIMESTAMP_NS, timestamp_nanos, 0)
+_NANOS = TypeDeclaration(temporal.NANO_TIMESTAMP, Encoding.TIMESTAMP_NS, timestamp_nanos, 0)
 
 
-def _fine_timestamp(mode: str, precision: int) -> Declaration:
+def _fine_timestamp(mode: str, precision: int) -> TypeDeclaration:
     """A timestamp of seven digits or more, which only fits in nanoseconds. Modes with a fixed unit
     truncate smaller fractions, as in Debezium."""
     if mode == "structured":

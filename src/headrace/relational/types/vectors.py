@@ -13,7 +13,7 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.java_collections import java_order
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 from headrace.relational.types.texts import refuse
 
 _DIMENSION = rb"-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?"
@@ -76,10 +76,12 @@ def _schema(kind: Type, name: str) -> Schema:
     return Schema(Type.ARRAY, name=f"io.debezium.data.{name}", version=1, values=Schema(kind))
 
 
-DOUBLE_VECTOR = Declaration(
+DOUBLE_VECTOR = TypeDeclaration(
     _schema(Type.FLOAT64, "DoubleVector"), Encoding.PYTHON, double_vector, []
 )
-FLOAT_VECTOR = Declaration(_schema(Type.FLOAT32, "FloatVector"), Encoding.PYTHON, float_vector, [])
-SPARSE_VECTOR = Declaration(
+FLOAT_VECTOR = TypeDeclaration(
+    _schema(Type.FLOAT32, "FloatVector"), Encoding.PYTHON, float_vector, []
+)
+SPARSE_VECTOR = TypeDeclaration(
     SPARSE_VECTOR_SCHEMA, Encoding.PYTHON, sparse_vector, {"dimensions": 0, "vector": {}}
 )

@@ -43,8 +43,8 @@ def event_line(topic: str, key: Content, value: Content) -> Text:
     line.append(_short_key(key), style="cyan")
     if envelope is not None:
         line.append("  ")
-        told = _payload(key)
-        _append_change(line, envelope, told if isinstance(told, dict) else {})
+        members = _payload(key)
+        _append_change(line, envelope, members if isinstance(members, dict) else {})
     elif value is not None:
         line.append("  ")
         line.append(_short(event))

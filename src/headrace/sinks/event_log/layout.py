@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
 def topic_folder(topic: str) -> str:
     """The folder of a topic. Characters that a name cannot have are escaped as Hive and Spark
     escape values of partition columns: `%` and two hexadecimal digits."""
-    return "topic=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", topic)
+    return "topic=" + _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", topic)
 
 
 def parse_path_format(text: str) -> str:

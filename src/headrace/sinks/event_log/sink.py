@@ -19,7 +19,7 @@ from headrace.sinks.event_log.merging import Merging
 from headrace.sinks.event_log.options import EventLogOptions
 from headrace.sinks.event_log.staged import of_table
 from headrace.sinks.parts import awaits_parts
-from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream
 

@@ -22,7 +22,7 @@ from headrace.sinks.event_log.options import NAME, EventLogOptions
 from headrace.sinks.event_log.staged import COLUMNS, StagedFile, StagedFiles, as_batch
 from headrace.sinks.parts import await_parts, task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.sinks.registry import find_sink
 

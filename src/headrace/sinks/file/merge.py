@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import address_of, copy16, load8, load64, store8
-from headrace.sinks.file.parts import Part
+from headrace.sinks.file.parts import FilePart
 from headrace.sinks.file.tail import Tail
 
 _CHUNK = 16 << 20
@@ -37,7 +37,7 @@ def _gather(starts, lengths, order, first, last, out):
     return out
 
 
-def merge(output: Tail, parts: Sequence[Part], folder: Path) -> None:
+def merge(output: Tail, parts: Sequence[FilePart], folder: Path) -> None:
     """Append the lines of all parts to the output in total order."""
     starts, lengths, sequences = [], [], []
     mapped = []

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from headrace.connect.disk import force_to_disk, replace_text
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.sinks.file.parts import Part, not_writable
+from headrace.sinks.file.parts import FilePart, not_writable
 from headrace.sinks.file.spares import drop_spares, keep_spares
 from headrace.sinks.file.tail import Tail
 from headrace.sinks.ownership import exclusive_lock
@@ -43,7 +43,7 @@ class Content(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> Content:
+    def of(cls, parts: Sequence[FilePart]) -> Content:
         """The content of parts that have rows."""
         first = min((part.first for part in parts), default=b"")
         last = max((part.last for part in parts), default=b"")
@@ -109,7 +109,7 @@ class Output:
         return (self._read() or _NOTHING).rows
 
     def commit(
-        self, parts: Sequence[Part], batch: int, query: str, *, keep_files: bool = False
+        self, parts: Sequence[FilePart], batch: int, query: str, *, keep_files: bool = False
     ) -> None:
         """Append a micro-batch in total order, unless the output has it. The last micro-batch is
         replaced if it is repeated with other records. With `keep_files` the files of its parts
@@ -137,7 +137,7 @@ class Output:
         if self.parts.exists():
             drop_spares(self.parts)
 
-    def _commit(self, parts: list[Part], batch: int, query: str) -> None:
+    def _commit(self, parts: list[FilePart], batch: int, query: str) -> None:
         state = self._check()
         is_other = state.batch >= 0 and query != state.query and bool(query or parts)
         if batch < state.batch or is_other:
@@ -301,7 +301,7 @@ class Output:
             yield
 
 
-def _is_total_order(parts: Sequence[Part]) -> bool:
+def _is_total_order(parts: Sequence[FilePart]) -> bool:
     """Whether concatenating the parts, ordered by first sequence, gives total order."""
     return all(part.sorted for part in parts) and all(
         left.last < right.first for left, right in pairwise(parts)

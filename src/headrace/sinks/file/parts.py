@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A part that one task wrote, by its name in the folder of parts. `first` and `last` are
     sequences.
 
@@ -46,7 +46,7 @@ def write_part(
     *,
     indexed: bool,
     texts: Collection[str] = (),
-) -> Part:
+) -> FilePart:
     """Write one part, in the order given; leaves no file if it fails. `texts` are those of key,
     value and header that are plain texts, not JSON. Raises HeadraceError("file.not_writable")."""
     # Only tasks load the compiled pass; the committing process does not need it.
@@ -81,7 +81,7 @@ def write_part(
         for path in paths:
             path.unlink(missing_ok=True)
         raise
-    return Part(name, rows, length, lines.first or b"", lines.last, lines.sorted, indexed)
+    return FilePart(name, rows, length, lines.first or b"", lines.last, lines.sorted, indexed)
 
 
 def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
@@ -115,7 +115,7 @@ def not_writable(error: OSError) -> HeadraceError:
     )
 
 
-def as_row(part: Part) -> RecordBatch:
+def as_row(part: FilePart) -> RecordBatch:
     """A part as a batch of one row with COLUMNS."""
     import pyarrow as pa
 
@@ -124,10 +124,10 @@ def as_row(part: Part) -> RecordBatch:
     return pa.RecordBatch.from_pylist([dict(zip(names, values, strict=True))], schema=_schema())
 
 
-def of_rows(batches: Iterator[RecordBatch]) -> list[Part]:
+def of_rows(batches: Iterator[RecordBatch]) -> list[FilePart]:
     """The parts in rows with COLUMNS."""
     return [
-        Part(
+        FilePart(
             row["name"],
             row["events"],
             row["length"],

@@ -11,7 +11,7 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import of_rows
 from headrace.sinks.parts import awaits_parts
-from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream
 

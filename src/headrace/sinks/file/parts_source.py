@@ -19,10 +19,10 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import COLUMNS, Part, as_row, write_part
+from headrace.sinks.file.parts import COLUMNS, FilePart, as_row, write_part
 from headrace.sinks.parts import await_parts, task_part_name
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
 
 if TYPE_CHECKING:
@@ -82,6 +82,6 @@ class PartsReader(SinkReader):
         part = self._write(task_part_name(), super().batches(partition))
         return iter([as_row(part)] if part.rows else [])
 
-    def _write(self, name: str, batches: Iterator[pa.RecordBatch]) -> Part:
+    def _write(self, name: str, batches: Iterator[pa.RecordBatch]) -> FilePart:
         texts = self.config.plain_texts()
         return write_part(self._output.parts, name, batches, indexed=self._indexed, texts=texts)

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError, one_sentence
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.columns import are_headers
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part, write_part
+from headrace.sinks.file.parts import FilePart, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.versions.writers import BatchWriter
 
@@ -72,7 +72,7 @@ class FileSink(DataSource):
 class PartsWritten(WriterCommitMessage):
     """The commit message of a task: its parts, and the id of the query."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     query: str
 
 

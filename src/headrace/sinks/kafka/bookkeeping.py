@@ -180,8 +180,8 @@ class _Reading:
             }
         except (self._kafka.KafkaException, TimeoutError) as error:
             admin.poll(0)
-            told = (error.args or ("",))[0]
-            raise self._complaints.explain(SINK, self._options.brokers, told) from None
+            reason = (error.args or ("",))[0]
+            raise self._complaints.explain(SINK, self._options.brokers, reason) from None
 
     def _held(self, number: int) -> HeadraceError:
         if self._complaints.last is not None:

@@ -23,14 +23,14 @@ _GO_ON_WITHOUT = (
 )
 
 
-class Kind(StrEnum):
+class TurnKind(StrEnum):
     """The transactions of a micro-batch: one per slice, or one of all slices."""
 
     SLICES = "slices"
     WHOLE = "whole"
 
 
-class Step(StrEnum):
+class NextStep(StrEnum):
     """The decision of a slice: to write its records, or to skip them."""
 
     WRITE = "write"
@@ -46,7 +46,7 @@ class Turn:
     checkpoint: str
     batch: int
     slices: int
-    kind: Kind
+    kind: TurnKind
     digest: str
     width: int
     before: int
@@ -60,7 +60,7 @@ class Turn:
     def marked(self, number: int) -> tuple[int, ...]:
         """The slices whose markers the slice `number` writes, its own first."""
         rest = range(self.slices, self.width)
-        if self.kind is Kind.WHOLE:
+        if self.kind is TurnKind.WHOLE:
             return tuple(range(self.width))
         return (number, *rest) if number == 0 else (number,)
 
@@ -71,7 +71,7 @@ class Marker:
 
     batch: int
     slices: int
-    kind: Kind
+    kind: TurnKind
     digest: str
     records: int
     width: int
@@ -99,7 +99,7 @@ class Marker:
                 name: int(members[name])
                 for name in ("batch", "slices", "records", "width", "before")
             }
-            return cls(kind=Kind(members["kind"]), digest=str(members["digest"]), **numbers)
+            return cls(kind=TurnKind(members["kind"]), digest=str(members["digest"]), **numbers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise HeadraceError(
                 "kafka.bad_marker",
@@ -113,7 +113,7 @@ def key_of(checkpoint: str, number: int) -> str:
     return f"{checkpoint}/{number}"
 
 
-def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
+def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> NextStep:
     """Decide whether a slice whose last marker is `marker` writes in `turn`; `begins`: it may have
     no marker.
 
@@ -123,7 +123,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
     """
     if marker is None:
         if begins:
-            return Step.WRITE
+            return NextStep.WRITE
         raise HeadraceError(
             "kafka.bookkeeping_lost",
             f"Micro-batch {turn.batch} follows others, but the bookkeeping topic has no marker of "
@@ -133,7 +133,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
     if marker.batch == turn.batch:
         same = (marker.slices, marker.kind) == (turn.slices, turn.kind)
         if same and (not turn.digest or not marker.digest or turn.digest == marker.digest):
-            return Step.SKIP
+            return NextStep.SKIP
         raise HeadraceError(
             "kafka.batch_changed",
             f"Micro-batch {turn.batch} is in Kafka with other records or another cut "
@@ -158,7 +158,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
             "(headrace.sink.kafka.bookkeeping.topic) with "
             "headrace.sink.kafka.bookkeeping.lost=begin.",
         )
-    return Step.WRITE
+    return NextStep.WRITE
 
 
 def topic_lost(topic: str, partition: int) -> HeadraceError:
@@ -186,7 +186,7 @@ def begins(
 
 def next_step_of_all(
     markers: Sequence[Marker | None], turn: Turn, *, without_markers: bool
-) -> Step:
+) -> NextStep:
     """Decide for one transaction of all slices. `markers` are those of the slices [0, width).
     Raises as `next_step`."""
     steps = {

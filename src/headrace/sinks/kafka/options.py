@@ -107,7 +107,7 @@ class KafkaOptions:
         Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
         "kafka.kafka_setting", "kafka.not_transactional", "kafka.unknown_option".
         """
-        own, client, groups = _sorted_out(given)
+        options, client, groups = _sorted_out(given)
         client = {**client, **(overrides or {})}
         brokers = client.pop("bootstrap.servers", "")
         if not brokers:
@@ -117,12 +117,12 @@ class KafkaOptions:
                 f"Set {SINK.brokers}=HOST:PORT (Debezium Server: "
                 "debezium.sink.kafka.producer.bootstrap.servers).",
             )
-        chosen = own.get("name") or name
+        chosen = options.get("name") or name
         if _NAME.fullmatch(chosen) is None:
             raise _impossible("name", chosen, "letters, digits, dots, underscores and dashes")
-        delivery = _choice(own, "delivery", Delivery.EXACTLY_ONCE, tuple(Delivery))
-        lost = _choice(own, "bookkeeping.lost", "fail", ("fail", "begin"))
-        header = _choice(own, "sequence.header", "false", ("true", "false"))
+        delivery = _choice(options, "delivery", Delivery.EXACTLY_ONCE, tuple(Delivery))
+        lost = _choice(options, "bookkeeping.lost", "fail", ("fail", "begin"))
+        header = _choice(options, "sequence.header", "false", ("true", "false"))
         settings = producer_settings(SINK, client, brokers)
         settings = {_ALIASES.get(option, option): text for option, text in settings.items()}
         is_transactional = delivery == Delivery.EXACTLY_ONCE
@@ -136,7 +136,7 @@ class KafkaOptions:
             settings["enable.idempotence"] = "false"
         return cls(
             name=chosen,
-            bookkeeping=own.get("bookkeeping.topic") or f"headrace.bookkeeping.{chosen}",
+            bookkeeping=options.get("bookkeeping.topic") or f"headrace.bookkeeping.{chosen}",
             settings=settings,
             delivery=Delivery(delivery),
             sequence_header=header == "true",
@@ -158,13 +158,13 @@ def _sorted_out(
     given: Mapping[str, str],
 ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """The sink's own options, the client's, and those of `topic.creation.`."""
-    own: dict[str, str] = {}
+    options: dict[str, str] = {}
     client: dict[str, str] = {}
     groups: dict[str, str] = {}
     for name, text in given.items():
         bare = name.removeprefix("kafka.")
         if bare.lower() in _OURS:
-            own[bare.lower()] = text.strip()
+            options[bare.lower()] = text.strip()
         elif bare.lower().startswith(_CREATION):
             groups[bare[len(_CREATION) :]] = text
         elif (meant := _misspelt(bare)) is not None:
@@ -177,18 +177,18 @@ def _sorted_out(
             )
         elif name != bare:
             client[bare.removeprefix("producer.").lower()] = text
-    return own, client, groups
+    return options, client, groups
 
 
 def _misspelt(option: str) -> str | None:
     """The option of the sink that differs from this one by one or two letters; None if none
     does."""
-    near = (one for one in _OURS if 0 < distance(option.lower(), one, 2) <= 2)
+    near = (name for name in _OURS if 0 < distance(option.lower(), name, 2) <= 2)
     return next(near, None)
 
 
-def _choice(own: Mapping[str, str], option: str, default: str, values: tuple[str, ...]) -> str:
-    text = own.get(option, default).lower()
+def _choice(options: Mapping[str, str], option: str, default: str, values: tuple[str, ...]) -> str:
+    text = options.get(option, default).lower()
     if text not in values:
         raise _impossible(option, text, " or ".join(values))
     return text

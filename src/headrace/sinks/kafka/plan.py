@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.sinks.kafka.markers import Kind, Turn
+from headrace.sinks.kafka.markers import Turn, TurnKind
 
 _VERSION = 1
 
@@ -29,9 +29,9 @@ class Way(StrEnum):
     PARTS = "parts"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TurnKind:
         """The transactions that the writer uses."""
-        return Kind.SLICES if self is Way.SLICES else Kind.WHOLE
+        return TurnKind.SLICES if self is Way.SLICES else TurnKind.WHOLE
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PlanFolder:
                     "Use the newer release of headrace.",
                 )
             turn = members["turn"]
-            turn["kind"] = Kind(turn["kind"])
+            turn["kind"] = TurnKind(turn["kind"])
             return Plan(Turn(**turn), Way(members["way"]), int(members["written"]))
         except FileNotFoundError:
             return None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
 from headrace.sinks.kafka.markers import (
-    Kind,
     Marker,
-    Step,
+    NextStep,
     Turn,
+    TurnKind,
     begins,
     next_step,
     next_step_of_all,
@@ -125,13 +125,13 @@ class Ranges:
         self._writer.close()
 
 
-def step_of_range(bookkeeping: Bookkeeping, turn: Turn, options: KafkaOptions) -> Step:
+def step_of_range(bookkeeping: Bookkeeping, turn: Turn, options: KafkaOptions) -> NextStep:
     """Decide for the one producer of a whole range."""
     markers = bookkeeping.read(turn.checkpoint, range(turn.width))
     return next_step_of_all(markers, turn, without_markers=options.begins_without_markers)
 
 
-def step_of_slice(bookkeeping: Bookkeeping, turn: Turn, number: int, *, is_first: bool) -> Step:
+def step_of_slice(bookkeeping: Bookkeeping, turn: Turn, number: int, *, is_first: bool) -> NextStep:
     """Decide for the producer of a slice; `is_first`: it has no marker yet."""
     (marker,) = bookkeeping.read(turn.checkpoint, [number])
     return next_step(marker, turn, begins=is_first)
@@ -154,7 +154,7 @@ def send_range(
 
     Raises HeadraceError, as `next_step` does before anything is written.
     """
-    turn = Turn(checkpoint, batch, 1, Kind.WHOLE, digest, 1, 0)
+    turn = Turn(checkpoint, batch, 1, TurnKind.WHOLE, digest, 1, 0)
     bookkeeping = Bookkeeping(options)
     if options.is_transactional:
         if not bookkeeping.partitions():

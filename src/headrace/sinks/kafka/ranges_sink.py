@@ -15,7 +15,7 @@ from headrace.sinks.kafka.plan import Plan, PlanFolder, Way
 from headrace.sinks.kafka.ranges import PARTS, step_of_range, suffixes
 from headrace.sinks.kafka.writer import Writer, fence
 from headrace.sinks.parts import sweep_parts
-from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 

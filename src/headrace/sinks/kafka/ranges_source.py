@@ -23,7 +23,7 @@ from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.kafka.plan import PlanFolder, Way, digest_of
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.slice_partition import SlicePartition
 

@@ -165,8 +165,8 @@ def _digest(checkpoint: str, batch: int) -> str:
     entry = Path(path) / "offsets" / str(batch)
     try:
         _version, _metadata, *offsets = entry.read_bytes().splitlines()
-        for one in (entry, entry.parent):
-            force_to_disk(one)
+        for place in (entry, entry.parent):
+            force_to_disk(place)
     except (OSError, ValueError):
         return ""
     return hashlib.sha256(b"\n".join(offsets)).hexdigest()[:32]

@@ -23,7 +23,7 @@ from headrace.sinks.kafka.failures import (
     in_our_words,
     is_permanent,
 )
-from headrace.sinks.kafka.markers import Step, Turn, key_of, topic_lost
+from headrace.sinks.kafka.markers import NextStep, Turn, key_of, topic_lost
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Writer:
         self._producer: NativeProducer | None = None
         self._messages: MessageWriter | None = None
         self._complaints = Complaints()
-        self._told = 0.0
+        self._warned_at = 0.0
         self._done: int | None = None
         self._is_closed = False
         self._own_topics = (options.bookkeeping,) if options.is_transactional else ()
@@ -63,7 +63,7 @@ class Writer:
         turn: Turn,
         number: int,
         read: Callable[[], Iterable[pa.RecordBatch]],
-        step: Callable[[], Step],
+        step: Callable[[], NextStep],
     ) -> int | None:
         """Write the batches of `read` as the slice `number`, unless `step`, which reads the
         markers, skips it; returns the number of records (None: skipped).
@@ -75,7 +75,7 @@ class Writer:
             try:
                 is_fresh = self.open()
                 asks = self._options.is_transactional and (is_fresh or self._done != turn.batch - 1)
-                if asks and step() is Step.SKIP:
+                if asks and step() is NextStep.SKIP:
                     self._done = turn.batch
                     return None
                 records = self._transact(turn, number, read)
@@ -193,10 +193,10 @@ class Writer:
         complaint = self._complaints.last or failure
         if is_permanent(complaint.code):
             raise KafkaFailure(complaint.code, complaint.text)
-        if time.monotonic() - self._told > _WORD_SECONDS or not self._told:
-            self._told = time.monotonic()
-            told = unreachable(SINK, self._options.brokers, complaint.text)
-            log.warning("%s; waiting", told.message)
+        if time.monotonic() - self._warned_at > _WORD_SECONDS or not self._warned_at:
+            self._warned_at = time.monotonic()
+            warning = unreachable(SINK, self._options.brokers, complaint.text)
+            log.warning("%s; waiting", warning.message)
         self._pause(0.1)
         if self._is_closed:  # closed during the pause
             raise ProducerClosed

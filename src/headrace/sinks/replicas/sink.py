@@ -42,7 +42,7 @@ from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, new_ep
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
-from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 from headrace.spark.sinks.figures import publish, withdraw

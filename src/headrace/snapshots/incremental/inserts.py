@@ -15,7 +15,7 @@ import numpy as np
 from headrace.connect.images import make_image
 from headrace.connect.rows import MARKERS, NULL, ROW, TRANSACTION, are_before, low_half, put_place
 from headrace.debezium.naming.topics import topic_hash
-from headrace.signals.notifications import Notifier, tell
+from headrace.signals.notifications import Notifier, report_outcome
 from headrace.signals.progress import Insert
 from headrace.snapshots.incremental.places import InsertionPoint
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
@@ -110,7 +110,7 @@ class Insertions:
         data: Mapping[str, str],
     ) -> None:
         """Insert a notification (see `Notifier.notify`), and send it by the enabled channels."""
-        tell(identity, kind, data)
+        report_outcome(identity, kind, data)
         if not self._notifier.enabled:
             return
         notification = self._notifier.notify(identity, kind, aggregate, data)

@@ -43,13 +43,13 @@ class RepeatedChunks:
         """Return the tables of these inserts that have another order now, so that it is unknown
         whether the range had their rows, except `tables`, which will be read in any case. Raises
         HeadraceError."""
-        found: dict[Pending, str] = {
+        orders: dict[Pending, str] = {
             insert.table: insert.order
             for insert in inserts
             if insert.table is not None and insert.order is not None
         }
         changed = []
-        for table, order in found.items():
+        for table, order in orders.items():
             if table not in tables and self._reader.has_other_order(table, order):
                 log.warning("%s", OtherOrder(table))
                 changed.append(table)

@@ -18,7 +18,7 @@ KeyText = bytes | None
 """The text of a key in one column, without quotes; None is JSON's null."""
 
 
-class KeyColumns(Protocol):
+class ChunkKey(Protocol):
     """The columns that make the key of a collection's records."""
 
     def key(self, cells: Sequence[bytes | None], unavailable: bytes, /) -> tuple[KeyText, ...]:
@@ -27,10 +27,10 @@ class KeyColumns(Protocol):
         ...
 
 
-class KeyRendering(Protocol):
+class ChunkKeyRendering(Protocol):
     """The rendering of keys: two rows are the same if their keys are rendered alike."""
 
-    def columns(self, facts: Facts, /) -> KeyColumns:
+    def columns(self, facts: Facts, /) -> ChunkKey:
         """Return the key columns of a collection."""
         ...
 
@@ -45,7 +45,7 @@ class ChunkRows:
     images: np.ndarray
     offsets: np.ndarray
     hashes: np.ndarray
-    rendering: KeyRendering
+    rendering: ChunkKeyRendering
     cut: bool = False
 
     def __len__(self) -> int:

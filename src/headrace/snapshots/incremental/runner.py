@@ -23,7 +23,7 @@ from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.collection import SignalTexts, Watermarks, signal_columns
-from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier, tell
+from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier, report_outcome
 from headrace.signals.processor import SignalProcessor
 from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import followed_tables, tables_to_read, tables_to_stop
@@ -446,7 +446,7 @@ class IncrementalSnapshots(Generic[P]):
         self._notify("TABLE_SCAN_COMPLETED", place, data)
         self.progress = self.progress.next_table(status)
         if self.progress.running and all(t.signal != signal for t in self.progress.tables):
-            tell(signal, "COMPLETED", {})
+            report_outcome(signal, "COMPLETED", {})
         if not self.progress.running:
             self._metrics.ended("COMPLETED")
             self._notify("COMPLETED", place, {}, signal)

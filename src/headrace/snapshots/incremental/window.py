@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.images import ABSENT, Buffer, cells
-from headrace.snapshots.incremental.rows import ChunkRows, KeyColumns, KeyText, ReadChunk
+from headrace.snapshots.incremental.rows import ChunkKey, ChunkRows, KeyText, ReadChunk
 from headrace.snapshots.tables import TableId
 from headrace.streaming.facts import Facts
 
 
-class Window:
+class ChunkWindow:
     """A chunk that has rows, and which of them the log has changed since it was read."""
 
     def __init__(self, chunk: ReadChunk, rows: ChunkRows) -> None:
@@ -27,7 +27,7 @@ class Window:
         TOAST."""
         self._dropped = np.zeros(len(rows), bool)
         self._columns = rows.rendering.columns(rows.facts)
-        self._columns_of: dict[int, tuple[Facts, KeyColumns]] = {}
+        self._columns_of: dict[int, tuple[Facts, ChunkKey]] = {}
         """The log's facts and their key columns by relation version. They are looked up per row:
         facts of many columns take too long to hash."""
         self._order = np.argsort(rows.hashes, kind="stable")
@@ -81,7 +81,7 @@ class Window:
                     # The row is as new as the event, and has the values that the event lacks.
                     self._dropped[place] = False
 
-    def _columns_in(self, relation: int, facts: Facts) -> KeyColumns:
+    def _columns_in(self, relation: int, facts: Facts) -> ChunkKey:
         entry = self._columns_of.get(relation)
         if entry is None or entry[0] is not facts:
             entry = facts, self.rows.rendering.columns(facts)
@@ -94,7 +94,7 @@ class Window:
 
 
 def _event_key(
-    row: np.void, columns: KeyColumns, image: Callable[[int], Buffer]
+    row: np.void, columns: ChunkKey, image: Callable[[int], Buffer]
 ) -> tuple[KeyText, ...]:
     images = [int(row["new"]), int(row["old"]), int(row["counterpart"])]
     if not images[0]:
@@ -119,7 +119,7 @@ class Wave:
     closes_at: int | None = None
 
     def __post_init__(self) -> None:
-        self.windows = [None if c.rows is None else Window(c, c.rows) for c in self.chunks]
+        self.windows = [None if c.rows is None else ChunkWindow(c, c.rows) for c in self.chunks]
 
     def events(
         self,

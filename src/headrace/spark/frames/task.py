@@ -21,7 +21,7 @@ from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import frame_kernels
-from headrace.transforms.chain import Chain, Step
+from headrace.transforms.chain import Chain, ChainStep
 from headrace.transforms.failures import (
     STAGES,
     TRANSFORMATION,
@@ -87,14 +87,14 @@ class FrameTask:
     def _note(self, failures: dict[int, _Failed], failed: _Failed) -> None:
         if not self._policy.tolerates:
             raise failed.error
-        self._policy.tell(failed.topic, failed.error)
+        self._policy.log_failure(failed.topic, failed.error)
         failures[failed.row] = failed
 
     def _transformed(self, read: ReadBatch, failures: dict[int, _Failed]) -> list[Records]:
         if not self._policy.tolerates:
             return self._chain(read.records)
 
-        def failed(records: Records, step: Step, error: HeadraceError) -> None:
+        def failed(records: Records, step: ChainStep, error: HeadraceError) -> None:
             row, topic = int(records.rows[0]), records.shape.topic
             self._note(failures, _Failed(row, topic, TRANSFORMATION, step.kind, error))
 
@@ -119,7 +119,7 @@ class FrameTask:
         if "timestamp" in columns and pa.types.is_integer(columns["timestamp"].type):
             kind = schema.field("timestamp").type
             columns["timestamp"] = _timestamps(columns["timestamp"], kind)
-        if self._policy.tells:
+        if self._policy.has_context:
             given = columns.get("headers")
             before = [None] * len(failures) if given is None else given.to_pylist()
             columns["headers"] = pa.array(
@@ -140,13 +140,13 @@ class FrameTask:
         )
 
     def _context(self, failed: _Failed) -> list[dict[str, object]]:
-        told = context_texts(
+        headers = context_texts(
             self._policy.connector, failed.topic, failed.stage, failed.kind, failed.error
         )
         convert = self._converter.converters.header.constant
         return [
             {"key": name, "value": convert(failed.topic, node.schema, node.value)}
-            for name, node in told.items()
+            for name, node in headers.items()
         ]
 
 

@@ -56,7 +56,11 @@ def archive_file(java_home: Path, spark_home: str) -> Path:
 def _remove_others(archive: Path) -> None:
     """Remove all archives except this one and the last used ones. A JVM that uses one has it open,
     and keeps it; one that is about to open it starts without it."""
-    others = [one for one in archive.parent.parent.glob("*/spark-*.jsa") if one != archive]
+    others = [
+        other_archive
+        for other_archive in archive.parent.parent.glob("*/spark-*.jsa")
+        if other_archive != archive
+    ]
     for old in sorted(others, key=_last_used, reverse=True)[_MOST_OTHERS:]:
         with contextlib.suppress(OSError):
             old.unlink()

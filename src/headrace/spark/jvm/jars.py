@@ -127,14 +127,14 @@ def other_releases(packages: Sequence[str], spark: Mapping[str, str]) -> list[st
     these, as `artifact version`: by settings of Spark, or among its own jars. A project is the
     first word of its artifacts: iceberg-core, iceberg-spark-runtime."""
     needed = [package.split(":") for package in packages]
-    own = {(artifact, version) for _, artifact, version in needed}
+    needed_releases = {(artifact, version) for _, artifact, version in needed}
     projects = {artifact.partition("-")[0] for _, artifact, _ in needed[:1]}
-    found = {
+    loaded = {
         (artifact, version)
         for artifact, version in _on_class_path(spark)
-        if artifact.partition("-")[0] in projects and (artifact, version) not in own
+        if artifact.partition("-")[0] in projects and (artifact, version) not in needed_releases
     }
-    return sorted(f"{artifact} {version}" for artifact, version in found)
+    return sorted(f"{artifact} {version}" for artifact, version in loaded)
 
 
 def _on_class_path(spark: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,7 @@ _LONGEST_S = 900
 _FIRST = (
     "parse_batch",
     "parse_texts",
-    "run_plain",
+    "run_binary",
     "write_frames",
     "index_frames",
     "read_images",

@@ -34,7 +34,7 @@ SHARED: Kernels = {
     "headrace.converters.json.kernels.binary": ("encode_cell",),
     "headrace.converters.json.kernels.interpreter": ("run_json",),
     "headrace.converters.kernels.prints": ("insert_patches", "write_sequences"),
-    "headrace.converters.plain.kernels.interpreter": ("run_plain",),
+    "headrace.converters.binary.kernels.interpreter": ("run_binary",),
     "headrace.converters.reading.kernels.envelope_kernel": ("open_envelopes", "schema_hash"),
     "headrace.converters.reading.kernels.images_kernel": ("read_images",),
     "headrace.converters.typed.kernels.variant_kernel": (
@@ -104,14 +104,14 @@ _OF_DOCUMENTS = (
     "headrace.documents.kernels.scalars",
     "headrace.documents.target_schema.kernels.value_kernel",
 )
-_PLAIN = ("headrace.converters.plain.kernels.interpreter",)
+_BINARY = ("headrace.converters.binary.kernels.interpreter",)
 OF_CONVERTERS: Mapping[ConverterName, Sequence[str]] = {
     ConverterName.JSON: (),
-    ConverterName.AVRO: _PLAIN,
-    ConverterName.STRING: _PLAIN,
-    ConverterName.BYTES: _PLAIN,
-    ConverterName.SIMPLE: _PLAIN,
-    ConverterName.CLOUDEVENTS: _PLAIN,  # Avro is among its formats
+    ConverterName.AVRO: _BINARY,
+    ConverterName.STRING: _BINARY,
+    ConverterName.BYTES: _BINARY,
+    ConverterName.SIMPLE: _BINARY,
+    ConverterName.CLOUDEVENTS: _BINARY,  # Avro is among its formats
     ConverterName.ROW: (),
     ConverterName.VARIANT: ("headrace.converters.typed.kernels.variant_kernel",),
 }
@@ -200,13 +200,15 @@ def kernels_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
                 f"Name some of {', '.join(known)}.",
             )
     chosen: list[ConnectorDefinition] = [connectors[name] for name in names if name in connectors]
-    own = [definition.kernels for definition in chosen or filter(has_driver, definitions())]
+    of_connectors = [
+        definition.kernels for definition in chosen or filter(has_driver, definitions())
+    ]
     if not any(name in converters for name in names):
-        return merged((SHARED, *own, *of_sinks.values()))
+        return merged((SHARED, *of_connectors, *of_sinks.values()))
     modules = [*_OF_EVERY_QUERY]
     for name in names:
         modules += converters.get(name, ())
-    return merged((shared(modules), *own, *(of_sinks.get(name, {}) for name in names)))
+    return merged((shared(modules), *of_connectors, *(of_sinks.get(name, {}) for name in names)))
 
 
 def listed(kernels: Kernels) -> Iterator[tuple[str, str]]:

@@ -35,9 +35,9 @@ def _counter(name: str, text: str, value: Value) -> OwnMetric:
 
 def _single(value: Value) -> Callable[[Report, float], Iterator[Sample]]:
     def samples(report: Report, now: float) -> Iterator[Sample]:
-        found = value(report, now)
-        if found is not None:
-            yield {}, found
+        figure = value(report, now)
+        if figure is not None:
+            yield {}, figure
 
     return samples
 
@@ -47,9 +47,9 @@ def _of_tables(value: Callable[[Mapping[str, Any]], float | None]) -> Any:
 
     def samples(report: Report, _now: float) -> Iterator[Sample]:
         for table, figures in report.tables.items():
-            found = value(figures)
-            if found is not None:
-                yield {"table": table}, found
+            figure = value(figures)
+            if figure is not None:
+                yield {"table": table}, figure
 
     return samples
 
@@ -81,8 +81,8 @@ def _estimated(report: Report, _now: float) -> Iterator[Sample]:
 
 def _incremental(member: str) -> Value:
     def value(report: Report, _now: float) -> float | None:
-        found = ((report.metrics or {}).get("incremental") or {}).get(member)
-        return None if found is None else float(found)
+        member_value = ((report.metrics or {}).get("incremental") or {}).get(member)
+        return None if member_value is None else float(member_value)
 
     return value
 

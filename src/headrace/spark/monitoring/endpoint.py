@@ -154,8 +154,10 @@ def _head(connection: socket.socket) -> bytes | None:
 
 def _listener(address: str, port: int) -> socket.socket:
     try:
-        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, target = found[0]
+        addresses = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, _, _, _, target = addresses[0]
         return socket.create_server(target[:2], family=family, backlog=_WAITING_CLIENTS)
     except (OSError, OverflowError) as error:
         reason = _reason(error)

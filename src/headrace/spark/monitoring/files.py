@@ -15,7 +15,7 @@ from typing import Any
 from headrace.spark.checkpoint import finished_batch, query_id
 from headrace.spark.monitoring.process import is_running
 from headrace.spark.monitoring.report import Report
-from headrace.spark.query.told import told_path, told_paths
+from headrace.spark.query.status_files import live_files, own_file
 
 STATUS = "status.json"
 _KIND = "query"
@@ -32,7 +32,7 @@ class ReportFile:
     ) -> None:
         """`name` distinguishes the queries of a process. `folder` is the query's state folder."""
         short = hashlib.sha256(name.encode()).hexdigest()[:16]
-        self._told = told_path(short, _KIND)
+        self._own = own_file(short, _KIND)
         self._status = None if folder is None else folder / STATUS
         self._clock = clock
         self._written: dict[str, Any] = {}
@@ -41,12 +41,15 @@ class ReportFile:
     def write(self, report: Report) -> None:
         """Replace the former report, if something has changed or it is due."""
         members = report.to_json()
-        now, said = self._clock(), {name: one for name, one in members.items() if name != "time"}
+        now, said = (
+            self._clock(),
+            {name: member for name, member in members.items() if name != "time"},
+        )
         if said == self._written and now - self._at < _AGAIN_S:
             return
         self._written, self._at = said, now
         text = json.dumps(members)
-        for path in (self._told, self._status):
+        for path in (self._own, self._status):
             if path is not None:
                 _replace(path, text)
 
@@ -54,9 +57,9 @@ class ReportFile:
         """Write the last report, because the query is over, or this process is about to end."""
         self._written = {}
         self.write(report)
-        if self._told is not None:
+        if self._own is not None:
             with contextlib.suppress(OSError):
-                self._told.unlink(missing_ok=True)
+                self._own.unlink(missing_ok=True)
 
 
 def _replace(path: Path, text: str) -> None:
@@ -80,7 +83,7 @@ class Known:
 
 def running_reports() -> list[Report]:
     """Return the reports of all queries of this user that run on this host and report."""
-    return [report for report in _told_reports() if not report.is_over]
+    return [report for report in _live_reports() if not report.is_over]
 
 
 def known_of(folder: Path) -> Known | None:
@@ -96,7 +99,7 @@ def known_of(folder: Path) -> Known | None:
     committed = None
     with contextlib.suppress(OSError):
         committed = (checkpoint / "commits" / str(batch)).stat().st_mtime
-    for report in _told_reports():
+    for report in _live_reports():
         if report.checkpoint == str(state) or (query and report.query == query):
             return Known(report, not report.is_over, batch, committed)
     last = _read(state / STATUS)
@@ -106,8 +109,8 @@ def known_of(folder: Path) -> Known | None:
     return Known(last, runs, batch, committed)
 
 
-def _told_reports() -> Iterator[Report]:
-    for path in told_paths("*", _KIND):
+def _live_reports() -> Iterator[Report]:
+    for path in live_files("*", _KIND):
         report = _read(path)
         if report is not None:
             yield report

@@ -87,9 +87,9 @@ class _Queries:
         """Note that a query started, for the first time or again."""
         with self._lock:
             query = self._observed.pop(identity, None) or ObservedQuery(find=_find)
-            ended = [one for one, known in self._observed.items() if known.is_over]
-            for one in ended[: max(0, len(ended) - _MOST_ENDED)]:
-                del self._observed[one], self._runs[one]
+            ended = [ended_query for ended_query, known in self._observed.items() if known.is_over]
+            for ended_query in ended[: max(0, len(ended) - _MOST_ENDED)]:
+                del self._observed[ended_query], self._runs[ended_query]
             self._observed[identity], self._runs[identity] = query, run
         query.started(identity, name)
 

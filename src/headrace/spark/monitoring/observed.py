@@ -154,7 +154,7 @@ class ObservedQuery:
                 self._waits = (said["waits"], now)
             rows = self._rows
             if self._counts_tables:
-                rows = sum(int(one["changes"]) for one in self._tables.values())
+                rows = sum(int(table["changes"]) for table in self._tables.values())
             return Report(
                 time=now,
                 process=self._process,

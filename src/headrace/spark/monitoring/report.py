@@ -62,7 +62,7 @@ class Report:
     def from_json(members: Mapping[str, Any]) -> Report:
         """Read the object of `to_json`, also of another version. Raises TypeError for another
         object."""
-        known = {one.name for one in fields(Report)}
+        known = {field.name for field in fields(Report)}
         return Report(**{name: value for name, value in members.items() if name in known})
 
     def to_json(self) -> dict[str, Any]:

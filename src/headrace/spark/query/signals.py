@@ -12,8 +12,8 @@ from pathlib import Path
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
-from headrace.signals.notifications import HEEDED, IGNORED
-from headrace.spark.query.told import told_path, told_paths
+from headrace.signals.notifications import APPLIED, IGNORED
+from headrace.spark.query.status_files import live_files, own_file
 
 _KIND = "signals"
 _MOST_BYTES = 1 << 20
@@ -22,8 +22,8 @@ _ENDS = (IGNORED, "COMPLETED", "ABORTED")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """An outcome of a signal. `kind` is HEEDED, IGNORED, or the type of a notification (STARTED,
+class SignalOutcome:
+    """An outcome of a signal. `kind` is APPLIED, IGNORED, or the type of a notification (STARTED,
     COMPLETED, …); `data` is its additional data."""
 
     signal: str
@@ -37,7 +37,7 @@ class SignalJournal:
 
     def __init__(self, config: ConnectorConfig) -> None:
         self._number = 0
-        self._path = told_path(_name(config), _KIND)
+        self._path = own_file(_name(config), _KIND)
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.touch()
@@ -70,8 +70,10 @@ class SignalJournal:
                 self._path.unlink(missing_ok=True)
 
 
-def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> Iterator[Outcome]:
-    """Yield the outcomes of a signal, until its work is done; the last outcome is HEEDED if the
+def wait_for_outcome(
+    config: ConnectorConfig, signal: str, seconds: float
+) -> Iterator[SignalOutcome]:
+    """Yield the outcomes of a signal, until its work is done; the last outcome is APPLIED if the
     signal does not request an incremental snapshot. A restarted source process reports the later
     ones.
 
@@ -79,15 +81,15 @@ def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> It
     "signals.query_ended" if one did, and for `seconds` none has been running.
     """
     deadline = Deadline(seconds)
-    told: dict[Path, int] = {}
+    last_numbers: dict[Path, int] = {}
     is_applied = False
     while True:
-        running = list(told_paths(_name(config), _KIND))
+        running = list(live_files(_name(config), _KIND))
         for path in running:
-            for number, outcome in _read(path, signal, told.get(path, 0)):
-                told[path], is_applied = number, True
+            for number, outcome in _read(path, signal, last_numbers.get(path, 0)):
+                last_numbers[path], is_applied = number, True
                 yield outcome
-                is_all = outcome.kind == HEEDED and outcome.data.get("goes_on") != "true"
+                is_all = outcome.kind == APPLIED and outcome.data.get("goes_on") != "true"
                 if is_all or outcome.kind in _ENDS:
                     return
         if is_applied and running:
@@ -121,7 +123,7 @@ def _name(config: ConnectorConfig) -> str:
     return hashlib.sha256(server.encode()).hexdigest()[:16]
 
 
-def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
+def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, SignalOutcome]]:
     """Yield a signal's outcomes in a journal after the line `after`, with the line numbers."""
     try:
         lines = path.read_text().splitlines()
@@ -133,4 +135,4 @@ def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
         except ValueError:
             return  # the line is being written
         if members["number"] > after and members["signal"] == signal:
-            yield members["number"], Outcome(signal, members["kind"], members["data"])
+            yield members["number"], SignalOutcome(signal, members["kind"], members["data"])

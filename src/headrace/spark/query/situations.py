@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from headrace.spark.progress import source_offset
-from headrace.spark.query.told import SITUATIONS, ancestors, told_paths
+from headrace.spark.query.source_options import SITUATIONS
+from headrace.spark.query.status_files import ancestors, live_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ class SituationsReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Read the files on the driver's host, in a child process of its JVM."""
-        paths = [path for jvm in ancestors() for path in told_paths(str(jvm), _KIND)]
+        paths = [path for jvm in ancestors() for path in live_files(str(jvm), _KIND)]
         texts = []
         for path in paths:
             try:
@@ -61,7 +62,9 @@ def newest_on_server(
     situations: list[Mapping[str, Any]] = [json.loads(row[0]) for row in rows]
     server = next(_servers(progress or {}), None)
     if server is not None:
-        situations = [one for one in situations if one["source"]["server"] == server]
+        situations = [
+            situation for situation in situations if situation["source"]["server"] == server
+        ]
     elif len(situations) > 1:
         return None
     return situations[0] if situations else None

@@ -24,7 +24,8 @@ from headrace.connectors.states import Situation, State
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
-from headrace.spark.query.told import of_connector, told_path, told_paths
+from headrace.spark.query.source_options import of_connector
+from headrace.spark.query.status_files import live_files, own_file
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -62,14 +63,14 @@ def status(query: StreamingQuery) -> Status:
     if not query.isActive:
         return Status("stopped", "The query was stopped")
     # Spark names objects of the JVM by class and address.
-    told = _OBJECT.sub("the source", str(query.status["message"]))
+    message_of_spark = _OBJECT.sub("the source", str(query.status["message"]))
     written = _newest(query)
     if written is None:
-        return Status("starting", told)
+        return Status("starting", message_of_spark)
     since = datetime.fromtimestamp(float(written["since"]), UTC)
     warned, waits = tuple(written["warnings"]), written["waits"]
     if written["error"] is None:
-        message = "; ".join((waits or told, *warned))
+        message = "; ".join((waits or message_of_spark, *warned))
         return Status(written["state"], message, since=since, warnings=warned, waits=waits)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
@@ -115,8 +116,8 @@ _PROCESSING = "Processing new data"
 
 def is_processing(query: StreamingQuery) -> bool:
     """Return whether a micro-batch is running."""
-    told = query.status
-    return bool(told["isTriggerActive"]) and told["message"] == _PROCESSING
+    status = query.status
+    return bool(status["isTriggerActive"]) and status["message"] == _PROCESSING
 
 
 def waited_for(query: StreamingQuery) -> str:
@@ -165,7 +166,7 @@ class StatusFile:
         self._since = 0.0
         self._attempts = self._retries = 0
         self._source = metrics_labels(config)
-        self._path = told_path(_name(os.getppid(), config), _KIND)
+        self._path = own_file(_name(os.getppid(), config), _KIND)
         self._situation: Situation | None = None
         self._report: Mapping[str, Any] | None = None
         self._is_over = False
@@ -191,7 +192,7 @@ class StatusFile:
                 "source": self._source,
                 "retry_seconds": situation.retry_seconds,
                 "waits": situation.waits,
-                "behind": situation.is_behind,
+                "behind": situation.is_catching_up,
                 "since": self._since,
                 "warnings": situation.warnings,
                 "report": self._report,
@@ -203,7 +204,7 @@ class StatusFile:
             fresh.write_text(text)
             fresh.replace(self._path)
 
-    def tell(self, report: Mapping[str, Any], *, is_over: bool) -> None:
+    def write_report(self, report: Mapping[str, Any], *, is_over: bool) -> None:
         """Write what Spark's progress has if Spark asks for it: the head of the log and the
         metrics; and whether a source that ends by itself has returned all. Never raises."""
         self._report, self._is_over = report, is_over
@@ -242,19 +243,19 @@ def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
 def situation_name(query: StreamingQuery) -> str | None:
     """Return the name for `read_situation`; None for a query without a headrace source, and if the
     JVM cannot be reached. It stays the same for the query's life."""
-    found = _options_and_jvm(query)
-    if found is None:
+    source = _options_and_jvm(query)
+    if source is None:
         return None
-    options, jvm = found
+    options, jvm = source
     return _name(jvm, parse_options(of_connector(options)))
 
 
 def read_situation(name: str) -> Mapping[str, Any] | None:
     """Return the last state that a source wrote, with the names of `StatusFile.write`; None before
     the first."""
-    paths = told_paths(name, _KIND)
+    paths = live_files(name, _KIND)
     try:
-        path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
+        path = max(paths, key=lambda status_file: status_file.stat().st_mtime, default=None)
         written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())
     except (OSError, ValueError):
         return None  # it ends, or changes, at this moment

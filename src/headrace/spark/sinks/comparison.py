@@ -11,7 +11,7 @@ LONGEST_VALUE = 60
 """The most characters of a value that are shown; of longer values the beginning and the length."""
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """The kinds of rows that differ."""
 
     MISSING = "missing in the replica"
@@ -34,7 +34,7 @@ class RowDifference:
     columns with other values, each with the source's and the replica's value. Values are texts of
     `shown_value`."""
 
-    kind: Kind
+    kind: DifferenceKind
     key: dict[str, str]
     columns: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -62,7 +62,7 @@ class RowDifference:
         columns = {
             name: (each["source"], each["replica"]) for name, each in data["columns"].items()
         }
-        return RowDifference(Kind(data["kind"]), dict(data["key"]), columns)
+        return RowDifference(DifferenceKind(data["kind"]), dict(data["key"]), columns)
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ class EventStream(Protocol):
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
         """Return the rows of the sink's own source, which writes while it reads. `options` are the
-        options of the sink, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that
-        replace those of the configuration."""
+        options of the sink, of `headrace.spark.query.source_options.SINK_OPTIONS`, and properties
+        that replace those of the configuration."""
 
 
 class Sink(Protocol):

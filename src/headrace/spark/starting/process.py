@@ -162,7 +162,7 @@ def _refuse(connection: Connection, module: str, error: Exception) -> None:
     """Report to the JVM why its process does not start, and end."""
     from headrace.errors import HeadraceError
 
-    told = HeadraceError(
+    failure = HeadraceError(
         "spark.process_not_started",
         f"The process of the query that runs {module} cannot import PySpark with "
         f"{sys.executable}: {type(error).__name__}: {error}",
@@ -173,7 +173,7 @@ def _refuse(connection: Connection, module: str, error: Exception) -> None:
     its_socket.settimeout(_QUIET_S)
     try:
         file.write(struct.pack(">ii", os.getpid(), _EXCEPTION))
-        _write(file, str(told).encode())
+        _write(file, str(failure).encode())
         file.flush()
         # The JVM reads it after it has written all input of the process.
         its_socket.shutdown(socket.SHUT_WR)
@@ -182,5 +182,5 @@ def _refuse(connection: Connection, module: str, error: Exception) -> None:
     except TimeoutError:
         pass
     except OSError:
-        sys.stderr.write(f"{told}\n")
+        sys.stderr.write(f"{failure}\n")
     os._exit(1)

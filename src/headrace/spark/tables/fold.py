@@ -78,7 +78,7 @@ def fold(
             (F.lit(None) if ordering.partition is None else ordering.partition).alias("partition"),
         )
         .groupBy("identity")
-        .agg(*columns.last(), *columns.told(), *_partitions(ordering))
+        .agg(*columns.last(), *columns.last_values(), *_partitions(ordering))
     )
     return folded.where(columns.is_ordered(ordering)).select(*columns.shown())
 
@@ -148,10 +148,10 @@ class _Columns:
             .when(operation.isNotNull() & ~is_known, _failure(_KEYLESS))
             .otherwise(operation)
         )
-        tells = operation.isNull() | operation.isin("d", "t") | F.col("after").isNotNull()
+        has_value = operation.isNull() | operation.isin("d", "t") | F.col("after").isNotNull()
         identity = F.struct(*(part.alias(n) for n, part in zip(self._key, parts, strict=True)))
         return (
-            self._changes.where(tells)
+            self._changes.where(has_value)
             .withColumn("operation", checked)
             .withColumn("row", row)
             .withColumn("identity", identity)
@@ -191,15 +191,15 @@ class _Columns:
         said = F.struct("operation", "row", "content")
         return _last(said, F.col("content"), "last", "other")
 
-    def told(self) -> list[Column]:
+    def last_values(self) -> list[Column]:
         """Return the last values of the columns that some changes do not contain."""
         made: list[Column] = []
         for at, field in self._may_lack():
             value = F.col("row").getField(field.name)
-            tells = F.col("row").isNotNull() & ~self._is_lacking(value, field.dataType)
+            has_value = F.col("row").isNotNull() & ~self._is_lacking(value, field.dataType)
             number = content([(value, field.dataType)])
             said = F.struct(value.alias("value"), number.alias("content"))
-            made += _last(said, number, f"told{at}", f"other{at}", tells)
+            made += _last(said, number, f"last{at}", f"other{at}", has_value)
         return made
 
     def is_ordered(self, ordering: Order) -> Column:
@@ -208,7 +208,7 @@ class _Columns:
         for at, field in self._may_lack():
             value = F.col("last.row").getField(field.name)
             lacks = F.col("last.row").isNotNull() & self._is_lacking(value, field.dataType)
-            differs.append(lacks & (F.col(f"told{at}.content") != F.col(f"other{at}")))
+            differs.append(lacks & (F.col(f"last{at}.content") != F.col(f"other{at}")))
         is_ambiguous = F.coalesce(any_of(differs), F.lit(False))
         failure = _failure(ordering.ambiguous(self._key)).cast("boolean")
         checked = F.when(is_ambiguous, failure)
@@ -231,9 +231,9 @@ class _Columns:
             elif field.name in lacking:
                 at = lacking[field.name]
                 lacks = self._is_lacking(value, field.dataType)
-                is_told = F.col(f"told{at}").isNotNull()
-                kept.append(F.when(lacks & ~is_told, F.lit(field.name)))
-                value = F.when(lacks & is_told, F.col(f"told{at}.value")).otherwise(value)
+                has_last = F.col(f"last{at}").isNotNull()
+                kept.append(F.when(lacks & ~has_last, F.lit(field.name)))
+                value = F.when(lacks & has_last, F.col(f"last{at}.value")).otherwise(value)
             shown.append(value.alias(field.name))
         deleted = F.coalesce(operation == "d", F.lit(True)).alias(DELETED)
         names = F.array_compact(F.array(*kept)) if kept else F.array().cast("array<string>")

@@ -67,8 +67,8 @@ def _all_lost(parsed: Column, kind: StructType, text: Column, prefix: str) -> li
 
 def _lost(parsed: Column, kind: StructType, text: Column, prefix: str) -> Column:
     """Return errors for the fields of a struct that are null, and not null in its text."""
-    told = F.from_json(text, "map<string, string>")
-    names = F.map_keys(F.map_filter(told, lambda _, value: value.isNotNull()))
+    texts = F.from_json(text, "map<string, string>")
+    names = F.map_keys(F.map_filter(texts, lambda _, value: value.isNotNull()))
     lost = [
         F.when(
             parsed.getField(field.name).isNull() & F.array_contains(names, field.name),

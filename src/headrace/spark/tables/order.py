@@ -145,7 +145,7 @@ def _kinds(changes: DataFrame, columns: Sequence[Column], names: str) -> list[Da
     from pyspark.errors import AnalysisException
 
     try:
-        found = changes.select(*(each.alias(f"p{at}") for at, each in enumerate(columns))).schema
+        schema = changes.select(*(each.alias(f"p{at}") for at, each in enumerate(columns))).schema
     except AnalysisException:
         raise HeadraceError(
             "spark.no_such_column",
@@ -153,7 +153,7 @@ def _kinds(changes: DataFrame, columns: Sequence[Column], names: str) -> list[Da
             f"{', '.join(changes.columns)}",
             "Name columns of the changes, or fields of them, as order.",
         ) from None
-    return [field.dataType for field in found.fields]
+    return [field.dataType for field in schema.fields]
 
 
 def _struct(parts: Sequence[Column]) -> Column:

@@ -155,11 +155,14 @@ def _unwrapped(
         whole = StructType([*kind.fields, StructField("payload", kind), held])
         events = events.withColumn(parsed, F.from_json(text, whole, _OPTIONS))
         plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
-        payload, told = F.col(parsed).getField("payload"), F.get_json_object(text, "$.payload")
-        fits = F.coalesce(payload, plain)
-        failure = F.when(told.isNotNull(), refused(payload, kind, told, prefix)).otherwise(
-            refused(plain, kind, text, prefix)
+        payload, payload_text = (
+            F.col(parsed).getField("payload"),
+            F.get_json_object(text, "$.payload"),
         )
+        fits = F.coalesce(payload, plain)
+        failure = F.when(
+            payload_text.isNotNull(), refused(payload, kind, payload_text, prefix)
+        ).otherwise(refused(plain, kind, text, prefix))
     is_misfit = F.col(parsed).getField(CORRUPT).isNotNull()
     return events.withColumn(unwrapped, F.when(is_misfit, failure).otherwise(fits))
 
@@ -187,8 +190,10 @@ def _fields(
     *,
     is_wire: bool,
 ) -> list[Column]:
-    told = F.when(~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string"))
-    made: list[Column] = [F.coalesce(value.getField("op"), told).alias("op")]
+    no_operation = F.when(
+        ~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string")
+    )
+    made: list[Column] = [F.coalesce(value.getField("op"), no_operation).alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):

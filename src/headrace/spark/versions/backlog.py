@@ -41,12 +41,12 @@ def place_of(checkpoint: Path, offset: OffsetObject) -> OffsetObject:
     """
     if BACKLOG not in offset:
         return offset
-    backlog = Backlog(checkpoint, str(offset[BACKLOG]))
+    backlog = BatchJournal(checkpoint, str(offset[BACKLOG]))
     start, *ends = backlog.places()
     return ends[-1] if ends else start
 
 
-class Backlog:
+class BatchJournal:
     """The journal of one micro-batch: its start, the ends of its ranges, and whether it is
     complete."""
 

@@ -18,7 +18,7 @@ from headrace.spark.checkpoint import (
     local_path,
     planned_offsets,
 )
-from headrace.spark.query.told import CHECKPOINT
+from headrace.spark.query.source_options import CHECKPOINT
 
 PROPERTY = "headrace.checkpoint.dir"
 _NAME_IT = (

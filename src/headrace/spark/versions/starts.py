@@ -20,8 +20,8 @@ from pyspark.sql.datasource import InputPartition
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.offsets.offset import OffsetObject
-from headrace.spark.query.told import BOUNDED, CHECKPOINT
-from headrace.spark.versions.backlog import Backlog, place_of
+from headrace.spark.query.source_options import BOUNDED, CHECKPOINT
+from headrace.spark.versions.backlog import BatchJournal, place_of
 from headrace.spark.versions.query_log import QueryLog, checkpoint_folder
 from headrace.spark.versions.ranges import BACKLOG, Ranges
 
@@ -62,7 +62,7 @@ class Starts:
             # After the one micro-batch Spark asks for its progress only, for the last time.
             if self._log.is_finished(self._given):
                 ranges.acknowledge(place_of(self._log.folder, self._given))
-                ranges.session().let_tell()
+                ranges.session().let_acknowledge()
             return self._given
         # Spark asks for the next end when a micro-batch is finished. It does not ask for the
         # partitions of one that its sink has already.
@@ -87,7 +87,7 @@ class Starts:
         if BACKLOG not in end:
             return ranges.plan(place, end)
         extends = self._is_available_now and self._is_ours(end)
-        return Backlog(self._log.folder, str(end[BACKLOG])).partitions(
+        return BatchJournal(self._log.folder, str(end[BACKLOG])).partitions(
             ranges, place, extends=extends
         )
 
@@ -119,7 +119,7 @@ class Starts:
         availableNow Spark asks once more; with any trigger, after a micro-batch that its sink has
         already."""
         if self._log.require_query() >= 0 and self._log.is_finished(given):
-            Backlog(self._log.folder, str(given[BACKLOG])).skip(self._initial)
+            BatchJournal(self._log.folder, str(given[BACKLOG])).skip(self._initial)
             self._planned = given
             return self.following(ranges)
         if self._is_asked_again:
@@ -134,7 +134,7 @@ class Starts:
         place = place_of(self._log.folder, start)
         end = ranges.following(place, is_held=self._is_ours(start))
         is_over = dict(end) == dict(place)
-        ranges.session().tell(is_over=bool(self._is_bounded) and is_over)
+        ranges.session().write_report(is_over=bool(self._is_bounded) and is_over)
         self._given = start if is_over else {**end, RUN: self._run}
         return self._given
 
@@ -155,5 +155,5 @@ def left_backlog(
     """Return the partitions of a micro-batch that an older Spark planned and did not finish. Raises
     HeadraceError."""
     folder = checkpoint_folder({}, ranges.config)
-    backlog = Backlog(folder, str(end[BACKLOG]))
+    backlog = BatchJournal(folder, str(end[BACKLOG]))
     return backlog.partitions(ranges, place_of(folder, start), extends=False)

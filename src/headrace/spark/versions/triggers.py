@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.kinds import AVAILABLE_NOW
+from headrace.spark.query.source_options import BOUNDED, CHECKPOINT
 from headrace.spark.query.status import source_is_over
-from headrace.spark.query.told import BOUNDED, CHECKPOINT
 from headrace.spark.versions.installed import SAYS_STARTS
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ class ExtractNewRecordState:
         self._deletes = PerShape(self._delete)
         self._tombstones = PerShape(self._tombstone)
         self._routes = Routes()
-        self._as_released = options.headrace_compatibility == "debezium-3.6"
+        self._is_debezium_compatible = options.headrace_compatibility == "debezium-3.6"
         self._schemaless_shapes = PerShape(
             lambda shape: self._schemaless_shape(shape, column_of(SCHEMALESS))
         )
@@ -140,7 +140,7 @@ class ExtractNewRecordState:
             if not len(records):
                 return
         value = records.shape.value
-        if value is not None and value.schema.type is Type.ANY and not self._as_released:
+        if value is not None and value.schema.type is Type.ANY and not self._is_debezium_compatible:
             yield from self._schemaless(records, value)
             return
         envelope = envelope_of(records.shape)

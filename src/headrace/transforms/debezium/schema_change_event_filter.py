@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.values import connect_values, tombstones
 from headrace.connect.records import Records
@@ -32,7 +32,7 @@ def _parse_kinds(text: str) -> frozenset[ChangeKind]:
     return frozenset(ChangeKind(part.strip()) for part in text.split(","))
 
 
-_KINDS: Kind[frozenset[ChangeKind]] = Kind(
+_KINDS: ValueKind[frozenset[ChangeKind]] = ValueKind(
     "a comma-separated list of " + ", ".join(ChangeKind), _parse_kinds
 )
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.time_texts import with_nulls_of
@@ -93,11 +93,11 @@ def _parse_zone(text: str) -> Zone:
         raise ValueError(f"{text!r}: {error}") from None
 
 
-_RULES: Kind[tuple[Rule, ...]] = Kind(
+_RULES: ValueKind[tuple[Rule, ...]] = ValueKind(
     "rules source:table, source:table:field, topic:topic, topic:topic:field or name:field",
     _parse_rules,
 )
-_ZONE: Kind[Zone] = Kind(
+_ZONE: ValueKind[Zone] = ValueKind(
     "a time zone such as Europe/Warsaw, or an offset such as +08:00", _parse_zone
 )
 
@@ -139,14 +139,14 @@ class _Choice:
 
     def of(self, image: str) -> frozenset[str] | None:
         """Return the names that apply to an image; None if it is not converted."""
-        own = {
+        of_image = {
             name.removeprefix(f"{image}.") for name in self.names if name.startswith(f"{image}.")
         }
         if image == "source":
-            return frozenset(own) or None
+            return frozenset(of_image) or None
         others = ("source.", "before.", "after.")
         plain = {name for name in self.names if not name.startswith(others)}
-        return frozenset(own | plain)
+        return frozenset(of_image | plain)
 
     def has(self, name: str, names: frozenset[str]) -> bool:
         """Whether a field of an image to which these names apply is converted."""

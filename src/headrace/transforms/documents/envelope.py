@@ -24,18 +24,22 @@ class DocumentEnvelope:
     patch: Node | None = None
 
     @staticmethod
-    def of(shape: Shape, *, as_released: bool = False) -> DocumentEnvelope | None:
+    def of(shape: Shape, *, is_debezium_compatible: bool = False) -> DocumentEnvelope | None:
         """Return the envelope of a shape; None if its value is not an envelope.
 
         Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and with
-        `as_released` for one of connectors before 2.2, which has no updateDescription.
+        `is_debezium_compatible` for one of connectors before 2.2, which has no updateDescription.
         """
         struct = envelope_of(shape)
         if struct is None:
             return None
         members = fields(struct)
         after, update = members.get("after"), as_struct(members.get("updateDescription"))
-        if after is None or after.schema.type is not Type.STRING or (as_released and not update):
+        if (
+            after is None
+            or after.schema.type is not Type.STRING
+            or (is_debezium_compatible and not update)
+        ):
             raise HeadraceError(
                 "transforms.row_is_no_document",
                 f"{shape.topic} has events whose rows are not documents",

@@ -31,6 +31,7 @@ from headrace.documents.types import TEXT
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.documents.cells import present
+from headrace.transforms.documents.compatibility import not_converted, without_value
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.options import (
     SAMPLED,
@@ -39,7 +40,6 @@ from headrace.transforms.documents.options import (
     former_document_options,
 )
 from headrace.transforms.documents.patches import described
-from headrace.transforms.documents.released import not_converted, without_value
 from headrace.transforms.documents.rows import PerStructure, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
@@ -90,11 +90,11 @@ class ExtractNewDocumentState:
         self._form = StructForm(
             options.array_encoding,
             options.field_name_adjustment_mode,
-            as_released=options.headrace_compatibility == "debezium-3.6",
+            is_debezium_compatible=options.headrace_compatibility == "debezium-3.6",
             most_cells=options.headrace_record_max_cells,
         )
         self._shows_unset = (
-            options.unset_handling is UnsetHandling.NULL and not self._form.as_released
+            options.unset_handling is UnsetHandling.NULL and not self._form.is_debezium_compatible
         )
         self._fields = added_fields(options)
         self._headers = AddedHeaders(options)
@@ -149,7 +149,7 @@ class ExtractNewDocumentState:
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
-        if not self._form.as_released and SchemalessDocuments.are_in(records.shape):
+        if not self._form.is_debezium_compatible and SchemalessDocuments.are_in(records.shape):
             events, others = self._schemaless.opened(records)
             if others is not None:
                 yield others
@@ -174,7 +174,9 @@ class ExtractNewDocumentState:
             records = records.with_rows(~absent)
             if not len(records):
                 return
-        envelope = DocumentEnvelope.of(records.shape, as_released=self._form.as_released)
+        envelope = DocumentEnvelope.of(
+            records.shape, is_debezium_compatible=self._form.is_debezium_compatible
+        )
         if envelope is None:
             yield records
             return
@@ -265,7 +267,9 @@ class ExtractNewDocumentState:
         case: _Case,
         document: StructuredRecords | None,
     ) -> _Made:
-        envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+        envelope = DocumentEnvelope.of(
+            shape, is_debezium_compatible=self._form.is_debezium_compatible
+        )
         assert envelope is not None
         name = self._form.schema_name((envelope.struct.schema.name or "").removesuffix(".Envelope"))
         leaves, of_key = Leaves(self._form), Leaves(self._form)
@@ -292,7 +296,7 @@ class ExtractNewDocumentState:
         if self._options.flatten_struct and case.is_partial:
             members = self._undotted(members)
         row: Struct | None = None
-        if members or structure.members or not self._form.as_released:
+        if members or structure.members or not self._form.is_debezium_compatible:
             row = leaves.struct(name, members, optional=False)
             row = self._finished(row, envelope, name)
         key_node, key_columns = self._key(key)
@@ -325,14 +329,14 @@ class ExtractNewDocumentState:
         for entry in self._fields:
             node = entry.node(envelope.struct)
             if node is None:
-                if self._form.as_released:
+                if self._form.is_debezium_compatible:
                     raise HeadraceError(
                         "transforms.no_such_field",
                         f"{envelope.struct.schema.name} has no field {entry.field}",
                         "Name op, a time, or a field of source or transaction.",
                     )
                 node = Constant(TEXT, None)
-            if self._form.as_released:
+            if self._form.is_debezium_compatible:
                 node = without_value(node)
             if entry.name in members:
                 raise _twice(name, entry.name)
@@ -342,15 +346,15 @@ class ExtractNewDocumentState:
     def _headers_of(self, shape: Shape, envelope: DocumentEnvelope) -> tuple[Header, ...]:
         """The headers of an event."""
         headers = self._headers.of_event(shape, envelope.struct)
-        if not self._form.as_released:
+        if not self._form.is_debezium_compatible:
             return headers
-        own = len(shape.headers)
-        added = (replace(each, node=without_value(each.node)) for each in headers[own:])
-        return (*headers[:own], *added)
+        header_count = len(shape.headers)
+        added = (replace(each, node=without_value(each.node)) for each in headers[header_count:])
+        return (*headers[:header_count], *added)
 
     def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
         """Reject whole structs that are not null, as Debezium 3.6 does."""
-        envelope = DocumentEnvelope.of(records.shape) if self._form.as_released else None
+        envelope = DocumentEnvelope.of(records.shape) if self._form.is_debezium_compatible else None
         for entry in entries if envelope is not None else ():
             node = None if envelope is None else entry.node(envelope.struct)
             if (
@@ -373,7 +377,9 @@ class ExtractNewDocumentState:
         self._check_structs(records, self._headers)
 
         def make() -> _Made:
-            envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+            envelope = DocumentEnvelope.of(
+                shape, is_debezium_compatible=self._form.is_debezium_compatible
+            )
             assert envelope is not None
             node, columns = self._key(key)
             headers = self._headers_of(shape, envelope)

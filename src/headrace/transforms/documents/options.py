@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, Kind, choice, one_of
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, ValueKind, choice, one_of
 from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
@@ -13,8 +13,13 @@ from headrace.documents.target_schema.ddl import declared
 from headrace.documents.target_schema.policies import ConflictPolicy
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.struct_form import ArrayEncoding
-from headrace.transforms.transform import Replacement
-from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options, is_as_released
+from headrace.transforms.transform import FormerOption
+from headrace.transforms.unwrapping.deletes import (
+    MODE,
+    DeleteMode,
+    former_options,
+    is_debezium_compatible,
+)
 from headrace.transforms.unwrapping.options import ADDED_FIELDS, ADDED_HEADERS, UnwrappingOptions
 
 _NULL = "A field that the event lacks is null."
@@ -50,7 +55,7 @@ def _parse_schema(text: str) -> str:
     return text
 
 
-SCHEMA: Kind[str] = Kind(
+SCHEMA: ValueKind[str] = ValueKind(
     "columns as Spark's DDL declares them, the JSON of a StructType, or `sampled`", _parse_schema
 )
 
@@ -175,11 +180,11 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
     )
 
 
-def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]:
+def former_document_options(options: Mapping[str, str]) -> Iterator[FormerOption]:
     """Yield replacements for options of Debezium before 2.5 that are given."""
     yield from former_options(options)
     if "sanitize.field.names" in options:
         adjusts = options["sanitize.field.names"].strip().lower() == "true"
-        adjusts = adjusts and not is_as_released(options)
+        adjusts = adjusts and not is_debezium_compatible(options)
         current = {ADJUSTMENT: "avro"} if adjusts else {}
-        yield Replacement("sanitize.field.names", ADJUSTMENT, current)
+        yield FormerOption("sanitize.field.names", ADJUSTMENT, current)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from headrace.config.kinds import BOOLEAN
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.options import OutboxOptions, invalid, missing, placement, text
-from headrace.transforms.transform import Replacement
+from headrace.transforms.transform import FormerOption
 
 _INVALID = "collection.op.invalid.behavior"
 _INVALID_IN_CODE = "table.op.invalid.behavior"
@@ -54,7 +54,7 @@ class EventRouterOptions(OutboxOptions):
     collection_op_invalid_behavior = invalid(_INVALID)
 
 
-def other_names(options: Mapping[str, str]) -> Iterator[Replacement]:
+def other_names(options: Mapping[str, str]) -> Iterator[FormerOption]:
     """Yield the replacement of the name in Debezium's code by the option's name in its manual."""
     if _INVALID_IN_CODE in options:
-        yield Replacement(_INVALID_IN_CODE, _INVALID, {_INVALID: options[_INVALID_IN_CODE]})
+        yield FormerOption(_INVALID_IN_CODE, _INVALID, {_INVALID: options[_INVALID_IN_CODE]})

@@ -12,7 +12,7 @@ from headrace.connect.sized_cache import SizedCache
 from headrace.documents.columns.structured_records import BsonCells, StructuredRecords, by_structure
 from headrace.documents.splitting import Structure
 from headrace.transforms.documents.cells import bson_cells
-from headrace.transforms.documents.released import check_equal_arrays, has_arrays_of_arrays
+from headrace.transforms.documents.compatibility import check_equal_arrays, has_arrays_of_arrays
 from headrace.transforms.documents.struct_form import StructForm
 from headrace.transforms.transform import PerShape
 
@@ -44,7 +44,7 @@ def structured(records: Records, node: Node, form: StructForm) -> Iterator[Struc
     documents = bson_cells(records, node)
     split_form = form.split_form(small_longs=documents.small_longs)
     for rows in by_structure(records, documents, split_form):
-        if form.as_released and split_form.numbered:
+        if form.is_debezium_compatible and split_form.numbered:
             _check_values(documents, rows.members, rows.structure)
         yield rows
 

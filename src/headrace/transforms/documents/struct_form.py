@@ -19,8 +19,8 @@ from headrace.documents.splitting import SplitForm, Structure
 from headrace.documents.types import POINTER_FIELDS, REGEX, TEXT, plain_value, scalar_type
 from headrace.documents.values import SCALARS, elements_of
 from headrace.errors import HeadraceError
-from headrace.transforms.documents.released import (
-    RELEASED_SCALARS,
+from headrace.transforms.documents.compatibility import (
+    COMPATIBLE_SCALARS,
     check_elements,
     check_field,
     check_numbered,
@@ -43,19 +43,19 @@ class ArrayEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class StructForm:
-    """Options for converting documents to structs. `as_released`: like Debezium 3.6, including its
-    rejections. `most_cells` is the limit for the values of an array whose elements have the fields
-    of all elements."""
+    """Options for converting documents to structs. `is_debezium_compatible`: like Debezium 3.6,
+    including its rejections. `most_cells` is the limit for the values of an array whose elements
+    have the fields of all elements."""
 
     arrays: ArrayEncoding = ArrayEncoding.ARRAY
     adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
-    as_released: bool = False
+    is_debezium_compatible: bool = False
     most_cells: int = MOST_CELLS
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
         """Return the form in which values are split for it."""
         numbered = self.arrays is ArrayEncoding.DOCUMENT
-        return SplitForm(small_longs, numbered, signed_seconds=self.as_released)
+        return SplitForm(small_longs, numbered, signed_seconds=self.is_debezium_compatible)
 
     def field(self, name: str) -> str:
         """A field's name, adjusted."""
@@ -128,7 +128,7 @@ class Leaves:
         have names.
         """
         kind = structure.kind
-        if self.form.as_released:
+        if self.form.is_debezium_compatible:
             check_field(structure, name, in_array=in_array)
         if kind is Kind.UNDEFINED:
             return None
@@ -164,7 +164,7 @@ class Leaves:
         """
         adjusted = {self.form.field(each): node for each, node in members.items()}
         if len(adjusted) < len(members):
-            if not self.form.as_released:
+            if not self.form.is_debezium_compatible:
                 raise one_name(name)
             named = ((self.form.field(each), node) for each, node in members.items())
             adjusted = one_field(named, name, in_array=in_array)
@@ -175,7 +175,7 @@ class Leaves:
     def _array(self, structure: Structure, name: str) -> Node:
         elements = structure.elements
         if self.form.arrays is ArrayEncoding.DOCUMENT:
-            if self.form.as_released:
+            if self.form.is_debezium_compatible:
                 check_numbered(structure, name, self.form.adjustment)
             if not elements and self.form.adjusts:
                 return Constant(Schema(Type.STRUCT, optional=True, name=name), None)
@@ -189,7 +189,7 @@ class Leaves:
             fields = tuple(Field(each, node.schema) for each, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
-        merging = Merging(self.form, self.lengths)
+        merging = ElementMerging(self.form, self.lengths)
         schema = merging.array(elements, name, is_outermost=True)
         if all(each.kind is Kind.STRING for each in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
@@ -216,7 +216,7 @@ class Leaves:
 
 
 @dataclass(frozen=True)
-class Merging:
+class ElementMerging:
     """The common schema of the elements of an array, and the conversion of their values."""
 
     form: StructForm
@@ -236,10 +236,10 @@ class Merging:
         self, structures: Sequence[Structure], name: str | None, *, is_outermost: bool = False
     ) -> Schema:
         """Return the common schema of values of all these structures."""
-        if self.form.as_released:
+        if self.form.is_debezium_compatible:
             check_elements(structures, name or "of arrays", is_outermost=is_outermost)
         known = [each for each in structures if each.kind not in (Kind.NULL, Kind.UNDEFINED)]
-        if not self.form.as_released and known:
+        if not self.form.is_debezium_compatible and known:
             structures = known
         kinds = {each.kind for each in structures}
         if kinds == {Kind.DOCUMENT}:
@@ -268,7 +268,7 @@ class Merging:
                     continue
                 adjusted = self.form.field(field_name)
                 if own_names.setdefault(adjusted, field_name) != field_name and not (
-                    self.form.as_released
+                    self.form.is_debezium_compatible
                 ):
                     raise one_name(name)
                 members.setdefault(adjusted, []).append(inner)
@@ -286,7 +286,7 @@ class Merging:
     def _field(self, structures: Sequence[Structure], name: str | None) -> Schema:
         """Return the schema of a field that occurs in several documents."""
         parts = [each for each in structures if each.kind in _CONTAINERS]
-        if parts and self.form.as_released:
+        if parts and self.form.is_debezium_compatible:
             last = self.one(parts[-1], name)
             if any(not _is_part(self.one(each, name), last) for each in parts):
                 raise differing(name or "of arrays")
@@ -330,7 +330,7 @@ class Merging:
 
     def _array_values(self, array: bytes, *, is_outermost: bool = False) -> list[object]:
         elements: Iterator[tuple[int, str, bytes]] = elements_of(array)
-        if self.form.as_released and is_outermost:
+        if self.form.is_debezium_compatible and is_outermost:
             # The released format has no empty arrays within arrays.
             elements = (
                 each for each in elements if each[0] != Kind.ARRAY or any(elements_of(each[2]))
@@ -340,7 +340,7 @@ class Merging:
     def _value(self, kind: int, value: bytes, *, is_element: bool = False) -> object:
         if kind == Kind.ARRAY and is_element:
             return self._array_values(value)
-        scalars = RELEASED_SCALARS if self.form.as_released else SCALARS
+        scalars = COMPATIBLE_SCALARS if self.form.is_debezium_compatible else SCALARS
         return plain_value(kind, value, self.form.field, self._field_values, scalars)
 
     def _field_values(self, array: bytes) -> list[object] | None:

@@ -112,7 +112,9 @@ class TargetDocuments:
             records = records.with_rows(~absent)
         if not len(records):
             return
-        envelope = DocumentEnvelope.of(records.shape, as_released=self._form.as_released)
+        envelope = DocumentEnvelope.of(
+            records.shape, is_debezium_compatible=self._form.is_debezium_compatible
+        )
         if envelope is None:
             yield records
             return
@@ -168,7 +170,9 @@ class TargetDocuments:
         return tree, Leaves(self._form).struct(None, {"id": tree.node}, optional=False)
 
     def _shapes_of(self, shape: Shape) -> _Shapes:
-        envelope = DocumentEnvelope.of(shape, as_released=self._form.as_released)
+        envelope = DocumentEnvelope.of(
+            shape, is_debezium_compatible=self._form.is_debezium_compatible
+        )
         assert envelope is not None
         name = self._form.schema_name((envelope.struct.schema.name or "").removesuffix(".Envelope"))
         tree = ColumnTree.of(self._target.schema, name, self._form)
@@ -210,8 +214,8 @@ def _with_member(row: Converted, name: str, column: Converted) -> Converted:
 def _refuse_updates(records: Records, envelope: DocumentEnvelope) -> None:
     """Reject updates that contain only the changed fields: all other fields would be null, like
     missing ones."""
-    told = present(records, envelope.update) | present(records, envelope.patch)
-    if len(records) and told.any():
+    is_partial = present(records, envelope.update) | present(records, envelope.patch)
+    if len(records) and is_partial.any():
         raise HeadraceError(
             "transforms.update_without_document",
             f"an update of {records.shape.topic} has no document, and target.schema needs one",

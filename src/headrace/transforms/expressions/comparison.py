@@ -28,7 +28,7 @@ from headrace.transforms.expressions.operands import (
     true,
     valid,
 )
-from headrace.transforms.expressions.tree import Kind, Operator, Rules
+from headrace.transforms.expressions.tree import Operator, Rules, ScalarKind
 
 _Compare = Callable[..., Any]
 _ARROW: dict[Operator, _Compare] = {
@@ -124,7 +124,7 @@ def contained(records: Records, item: Operand, option: Operand, rules: Rules) ->
     result = item.null & option.null
     for kind, array in item.scalars.items():
         other = option.scalars.get(kind)
-        if other is None or (kind is Kind.DECIMAL and array.type != other.type):
+        if other is None or (kind is ScalarKind.DECIMAL and array.type != other.type):
             continue
         outcome = _scalars(Operator.EQUAL, (kind, array), (kind, other), rules)
         if outcome is not None:
@@ -135,7 +135,10 @@ def contained(records: Records, item: Operand, option: Operand, rules: Rules) ->
 
 
 def _scalars(
-    operator: Operator, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+    operator: Operator,
+    left: tuple[ScalarKind, pa.Array],
+    right: tuple[ScalarKind, pa.Array],
+    rules: Rules,
 ) -> tuple[np.ndarray, np.ndarray | bool] | None:
     """Return the results of a comparison, and where the values have an order; None if such values
     never do."""
@@ -145,27 +148,31 @@ def _scalars(
         other_kind, other = _as_number(other_kind, other)
     if kind in NUMERIC and other_kind in NUMERIC:
         return _numbers(operator, (kind, one), (other_kind, other), rules), True
-    if kind is other_kind is Kind.TEXT:
+    if kind is other_kind is ScalarKind.TEXT:
         if rules is Rules.GROOVY and operator not in _EQUALITY:
             one, other = _in_java_order(one, other)
         return true(_ARROW[operator](one, other)), True
-    if kind is other_kind is Kind.MOMENT:
+    if kind is other_kind is ScalarKind.MOMENT:
         return true(_ARROW[operator](one, other)), True
-    if kind is other_kind is Kind.BOOLEAN:
+    if kind is other_kind is ScalarKind.BOOLEAN:
         return true(_ARROW[operator](one.cast(pa.uint8()), other.cast(pa.uint8()))), True
-    if kind is other_kind is Kind.BYTES and operator in _EQUALITY:
+    if kind is other_kind is ScalarKind.BYTES and operator in _EQUALITY:
         return true(_ARROW[operator](one, other)), True
-    if rules is Rules.GROOVY and kind in NUMERIC and other_kind is Kind.TEXT:
+    if rules is Rules.GROOVY and kind in NUMERIC and other_kind is ScalarKind.TEXT:
         codes = each_distinct(other, _character, pa.int64())
-        return _numbers(operator, (kind, one), (Kind.LONG, codes), rules), _is_code(codes)
-    if rules is Rules.GROOVY and kind is Kind.TEXT and other_kind in NUMERIC:
+        return _numbers(operator, (kind, one), (ScalarKind.LONG, codes), rules), _is_code(codes)
+    if rules is Rules.GROOVY and kind is ScalarKind.TEXT and other_kind in NUMERIC:
         codes = each_distinct(one, _character, pa.int64())
-        return _numbers(operator, (Kind.LONG, codes), (other_kind, other), rules), _is_code(codes)
+        return _numbers(operator, (ScalarKind.LONG, codes), (other_kind, other), rules), _is_code(
+            codes
+        )
     return None
 
 
-def _as_number(kind: Kind, array: pa.Array) -> tuple[Kind, pa.Array]:
-    return (Kind.LONG, array.cast(pa.int64())) if kind is Kind.BOOLEAN else (kind, array)
+def _as_number(kind: ScalarKind, array: pa.Array) -> tuple[ScalarKind, pa.Array]:
+    return (
+        (ScalarKind.LONG, array.cast(pa.int64())) if kind is ScalarKind.BOOLEAN else (kind, array)
+    )
 
 
 def _character(text: str) -> int:
@@ -178,7 +185,10 @@ def _is_code(codes: pa.Array) -> np.ndarray:
 
 
 def _numbers(
-    operator: Operator, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+    operator: Operator,
+    left: tuple[ScalarKind, pa.Array],
+    right: tuple[ScalarKind, pa.Array],
+    rules: Rules,
 ) -> np.ndarray:
     (kind, one), (other_kind, other) = left, right
     if kind in INTEGRAL and other_kind in INTEGRAL:
@@ -190,9 +200,9 @@ def _numbers(
         return np.asarray(
             _NUMPY[operator](_total_order(doubles, rules), _total_order(others, rules))
         )
-    if kind is not Kind.DECIMAL:
+    if kind is not ScalarKind.DECIMAL:
         one = one.cast(pa.decimal256(19, 0))
-    if other_kind is not Kind.DECIMAL:
+    if other_kind is not ScalarKind.DECIMAL:
         other = other.cast(pa.decimal256(19, 0))
     try:
         return true(_ARROW[operator](*same_scale(one, other)))
@@ -204,8 +214,8 @@ def _numbers(
 
 def _exactly(
     operator: Operator,
-    left: tuple[Kind, pa.Array, np.ndarray],
-    right: tuple[Kind, pa.Array, np.ndarray],
+    left: tuple[ScalarKind, pa.Array, np.ndarray],
+    right: tuple[ScalarKind, pa.Array, np.ndarray],
 ) -> np.ndarray:
     """Compare numbers, one of which is floating, as Python does: an integer keeps all its digits,
     while its nearest double may lose some."""
@@ -226,9 +236,9 @@ def _sign(one: Decimal | None, other: Decimal | None) -> int:
     return 0 if one is None or other is None else (one > other) - (one < other)
 
 
-def as_doubles(kind: Kind, array: pa.Array) -> np.ndarray:
+def as_doubles(kind: ScalarKind, array: pa.Array) -> np.ndarray:
     """Numbers as the nearest doubles; undefined for nulls."""
-    if kind is Kind.DECIMAL:
+    if kind is ScalarKind.DECIMAL:
         array = array.cast(pa.large_string()).cast(pa.float64())
     return np.asarray(array.cast(pa.float64(), safe=False).fill_null(0.0))
 
@@ -263,11 +273,11 @@ def is_beyond_basic(texts: pa.Array) -> bool:
 def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
     """Return where things are equal."""
     equal = no(left.count)
-    for mask, one in left.things:
+    for mask, thing in left.things:
         for other_mask, other in right.things:
             where = mask & other_mask
             if where.any():
-                equal |= where & _same(records, one, other)
+                equal |= where & _same(records, thing, other)
     return equal
 
 

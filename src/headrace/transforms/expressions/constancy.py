@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from headrace.connect.records import Constant, Node, Records, Shape, Struct
 from headrace.connect.trees import as_struct, fields
-from headrace.transforms.expressions.evaluation import Evaluation
+from headrace.transforms.expressions.evaluation import TreeEvaluation
 from headrace.transforms.expressions.operands import true
 from headrace.transforms.expressions.tree import (
     And,
-    Kind,
-    Member,
+    MemberAccess,
     Not,
     Or,
     Rules,
+    ScalarKind,
     Tree,
     Variable,
     children,
@@ -40,8 +40,8 @@ def _decided(tree: Tree, records: Records, rules: Rules) -> bool | None:
             return None if None in sides else not deciding
     if not is_constant(tree, records.shape):
         return None
-    operand = Evaluation(records, rules).of(tree)
-    array = operand.scalars.get(Kind.BOOLEAN)
+    operand = TreeEvaluation(records, rules).of(tree)
+    array = operand.scalars.get(ScalarKind.BOOLEAN)
     if array is None or operand.failure is not None or operand.null.any():
         return None
     return bool(true(array).all())
@@ -60,7 +60,7 @@ def is_constant(tree: Tree, shape: Shape) -> bool:
                 continue
             case Variable():
                 return False
-            case Member():
+            case MemberAccess():
                 if not isinstance(_node(each, shape), Constant):
                     return False
             case _:
@@ -75,7 +75,7 @@ def _node(tree: Tree, shape: Shape) -> Node | None:
             return shape.value
         case Variable(name="key"):
             return shape.key
-        case Member():
+        case MemberAccess():
             struct = as_struct(_node(tree.of, shape))
             # The members of a struct that may be null depend on records.
             if isinstance(struct, Struct) and struct.image is None and struct.presence is None:

@@ -36,14 +36,14 @@ from headrace.transforms.expressions.tree import (
     Conditional,
     Contained,
     IsNull,
-    Kind,
-    Literal,
+    LiteralTree,
     Match,
-    Member,
+    MemberAccess,
     Negative,
     Not,
     Or,
     Rules,
+    ScalarKind,
     Tree,
     Variable,
 )
@@ -52,10 +52,10 @@ _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _NUMPY = {"+": np.add, "-": np.subtract, "*": np.multiply, "%": np.fmod}
 _EXACT = {"+": operators.add, "-": operators.sub, "*": operators.mul}
 _BEYOND = "the result has more bits than its type"
-_SHOWN = (Kind.TEXT, Kind.SHORT, Kind.INT, Kind.LONG)
+_SHOWN = (ScalarKind.TEXT, ScalarKind.SHORT, ScalarKind.INT, ScalarKind.LONG)
 
 
-class Evaluation:
+class TreeEvaluation:
     """Evaluates trees over some records, each tree once."""
 
     def __init__(self, records: Records, rules: Rules) -> None:
@@ -73,11 +73,11 @@ class Evaluation:
 
     def _of(self, tree: Tree) -> Operand:
         match tree:
-            case Literal():
+            case LiteralTree():
                 return constant(self._count, tree.kind, tree.value)
             case Variable():
                 return variable(self._records, tree.name)
-            case Member():
+            case MemberAccess():
                 safe = tree.safe or self._rules is Rules.SQL
                 return members(
                     self._records,
@@ -122,7 +122,7 @@ class Evaluation:
         operand = self.of(tree)
         if self._rules is not Rules.SQL:
             return operand
-        array = operand.scalars.get(Kind.BOOLEAN)
+        array = operand.scalars.get(ScalarKind.BOOLEAN)
         other = ~operand.null if array is None else ~operand.null & ~valid(array)
         return operand.failing(other, "a condition is not a boolean")
 
@@ -130,16 +130,18 @@ class Evaluation:
         """Return which values are true: not null, false, zero, or empty."""
         holds = no(self._count)
         for kind, array in operand.scalars.items():
-            if kind in (Kind.BOOLEAN, Kind.MATCHER):
+            if kind in (ScalarKind.BOOLEAN, ScalarKind.MATCHER):
                 holds |= true(array)
-            elif kind is Kind.TEXT:
+            elif kind is ScalarKind.TEXT:
                 holds |= true(pc.not_equal(array, ""))
             elif kind in FLOATING:
                 doubles = as_doubles(kind, array)
                 zero = (doubles == 0) | (np.isnan(doubles) & (self._rules is Rules.GROOVY))
                 holds |= valid(array) & ~zero
             elif kind in NUMERIC:
-                zero = pa.scalar(0, pa.decimal256(1, 0) if kind is Kind.DECIMAL else array.type)
+                zero = pa.scalar(
+                    0, pa.decimal256(1, 0) if kind is ScalarKind.DECIMAL else array.type
+                )
                 holds |= true(pc.not_equal(array, zero.cast(array.type)))
             elif self._rules is Rules.GROOVY:
                 holds |= valid(array)  # a ByteBuffer is true, even if empty
@@ -147,7 +149,7 @@ class Evaluation:
                 holds |= true(pc.not_equal(pc.binary_length(array), 0))
         for mask, thing in operand.things:
             empty = called(self._records, thing, "isEmpty", (), self._rules)
-            is_empty = empty.scalars.get(Kind.BOOLEAN)
+            is_empty = empty.scalars.get(ScalarKind.BOOLEAN)
             holds |= mask if is_empty is None else mask & ~true(is_empty)
         return holds
 
@@ -188,15 +190,15 @@ class Evaluation:
         count = self._count
         method = METHODS.get(tree.method)
         made = Operand(count)
-        text = operand.scalars.get(Kind.TEXT)
+        text = operand.scalars.get(ScalarKind.TEXT)
         covered = operand.failed
         if tree.method == "itself":
-            made = Operand(count, {} if text is None else {Kind.TEXT: text})
+            made = Operand(count, {} if text is None else {ScalarKind.TEXT: text})
             covered = covered | ~made.null
         else:
             assert method is not None
             kinds = [argument.kind for argument in tree.arguments]
-            if text is not None and method.of_texts is not None and set(kinds) <= {Kind.TEXT}:
+            if text is not None and method.of_texts is not None and set(kinds) <= {ScalarKind.TEXT}:
                 results = method.of_texts(text, *(argument.value for argument in tree.arguments))
                 made = Operand(count, {method.kind: results})
                 covered = covered | valid(text)
@@ -212,11 +214,11 @@ class Evaluation:
 
     def _matched(self, tree: Match) -> Operand:
         operand = self.of(tree.of)
-        text = operand.scalars.get(Kind.TEXT)
+        text = operand.scalars.get(ScalarKind.TEXT)
         if text is None:
             text = pa.nulls(self._count, pa.large_string())
         for kind, array in operand.scalars.items():
-            if kind in (Kind.SHORT, Kind.INT, Kind.LONG, Kind.BOOLEAN):
+            if kind in (ScalarKind.SHORT, ScalarKind.INT, ScalarKind.LONG, ScalarKind.BOOLEAN):
                 text = pc.coalesce(text, array.cast(pa.large_string()))
         holds = tree.pattern.matches(text, whole=tree.whole)
         other = ~operand.null & ~valid(text)
@@ -224,7 +226,7 @@ class Evaluation:
         if tree.whole or self._rules is Rules.SQL:
             made = booleans(true(holds), null)
         else:
-            made = Operand(self._count, {Kind.MATCHER: holds.fill_null(False)})
+            made = Operand(self._count, {ScalarKind.MATCHER: holds.fill_null(False)})
         return made.failing_as(operand).failing(other, "an expression is matched with no text")
 
     def _calculated(self, tree: Calculation) -> Operand:
@@ -238,11 +240,11 @@ class Evaluation:
         elif operator == "-" and self._rules is Rules.GROOVY:
             made = self._without(left, right)
             done = done | ~made.null
-        for kind, one in self._numbers(left):
+        for kind, operand in self._numbers(left):
             for other_kind, other in self._numbers(right):
-                where = valid(one) & valid(other) & ~done
+                where = valid(operand) & valid(other) & ~done
                 if operator != "||" and kind in NUMERIC and other_kind in NUMERIC and where.any():
-                    result = _number(operator, (kind, one), (other_kind, other), self._rules)
+                    result = _number(operator, (kind, operand), (other_kind, other), self._rules)
                     made = chosen(where, result, made)
                     done = done | where
         if self._rules is Rules.SQL:
@@ -250,13 +252,13 @@ class Evaluation:
         made = made.failing_as(left, right)
         return made.failing(~done, f"{operator} of values that are null or do not go together")
 
-    def _numbers(self, operand: Operand) -> Iterator[tuple[Kind, pa.Array]]:
+    def _numbers(self, operand: Operand) -> Iterator[tuple[ScalarKind, pa.Array]]:
         """Yield the scalars for a calculation: in Python booleans are 0 and 1, and integers have at
         least 64 bits."""
         for kind, array in operand.scalars.items():
-            whole = kind in (Kind.BOOLEAN, *INTEGRAL)
+            whole = kind in (ScalarKind.BOOLEAN, *INTEGRAL)
             if self._rules is Rules.PYTHON and whole:
-                yield Kind.LONG, array.cast(pa.int64())
+                yield ScalarKind.LONG, array.cast(pa.int64())
             else:
                 yield kind, array
 
@@ -264,18 +266,18 @@ class Evaluation:
         """Concatenate texts; in Groovy also nulls and whole numbers with a text."""
         is_text = no(self._count)
         for operand in (left, right):
-            if Kind.TEXT in operand.scalars:
-                is_text |= valid(operand.scalars[Kind.TEXT])
+            if ScalarKind.TEXT in operand.scalars:
+                is_text |= valid(operand.scalars[ScalarKind.TEXT])
         if not is_text.any():
             return Operand(self._count)
         texts = [self._shown(operand) for operand in (left, right)]
         joined = pc.binary_join_element_wise(*texts, pa.scalar("", pa.large_string()))
-        return Operand(self._count, {Kind.TEXT: joined}).where(is_text)
+        return Operand(self._count, {ScalarKind.TEXT: joined}).where(is_text)
 
     def _without(self, left: Operand, right: Operand) -> Operand:
         """Remove the first occurrence of another value's text from texts, as Groovy's minus
         does."""
-        text = left.scalars.get(Kind.TEXT)
+        text = left.scalars.get(ScalarKind.TEXT)
         if text is None:
             return Operand(self._count)
         removed = self._shown(right)
@@ -289,10 +291,10 @@ class Evaluation:
                  for one, other in pairs],
                 pa.large_string(),
             )  # fmt: skip
-        return Operand(self._count, {Kind.TEXT: made})
+        return Operand(self._count, {ScalarKind.TEXT: made})
 
     def _shown(self, operand: Operand) -> pa.Array:
-        text = operand.scalars.get(Kind.TEXT, pa.nulls(self._count, pa.large_string()))
+        text = operand.scalars.get(ScalarKind.TEXT, pa.nulls(self._count, pa.large_string()))
         if self._rules is not Rules.GROOVY:
             return text
         for kind, array in operand.scalars.items():
@@ -325,7 +327,10 @@ def _less(texts: pa.Array, removed: str) -> pa.Array:
 
 
 def _number(
-    operator: str, left: tuple[Kind, pa.Array], right: tuple[Kind, pa.Array], rules: Rules
+    operator: str,
+    left: tuple[ScalarKind, pa.Array],
+    right: tuple[ScalarKind, pa.Array],
+    rules: Rules,
 ) -> Operand:
     """Return the result of two numbers in the larger of their types. In Groovy integers wrap as in
     Java; in other languages overflows fail."""
@@ -333,8 +338,8 @@ def _number(
     count = len(one)
     strict = rules is not Rules.GROOVY
     if kind in INTEGRAL and other_kind in INTEGRAL:
-        larger = Kind.LONG if Kind.LONG in (kind, other_kind) else Kind.INT
-        arrow = pa.int64() if larger is Kind.LONG else pa.int32()
+        larger = ScalarKind.LONG if ScalarKind.LONG in (kind, other_kind) else ScalarKind.INT
+        arrow = pa.int64() if larger is ScalarKind.LONG else pa.int32()
         one, other = one.cast(arrow), other.cast(arrow)
         if operator != "%":
             made = Operand(count, {larger: _ARITHMETIC[operator](one, other)})
@@ -351,14 +356,14 @@ def _number(
         with np.errstate(all="ignore"):
             result = calculate(doubles, others)
         zero = np.asarray((others == 0) & (operator == "%") & strict)
-        return Operand(count, {Kind.DOUBLE: pa.array(result, pa.float64())}).failing(
+        return Operand(count, {ScalarKind.DOUBLE: pa.array(result, pa.float64())}).failing(
             zero, "% of zero"
         )
     if operator in "*%":
         return Operand(count).failing(~no(count), f"{operator} of decimals is not calculated")
-    if kind is not Kind.DECIMAL:
+    if kind is not ScalarKind.DECIMAL:
         one = one.cast(pa.decimal256(19, 0))
-    if other_kind is not Kind.DECIMAL:
+    if other_kind is not ScalarKind.DECIMAL:
         other = other.cast(pa.decimal256(19, 0))
     scale = max(one.type.scale, other.type.scale)
     try:
@@ -367,7 +372,7 @@ def _number(
         result = _ARITHMETIC[operator](one.cast(room), other.cast(room))
     except pa.ArrowInvalid:
         return Operand(count).failing(~no(count), f"{operator} of decimals with too many digits")
-    return Operand(count, {Kind.DECIMAL: result})
+    return Operand(count, {ScalarKind.DECIMAL: result})
 
 
 def _beyond(operator: str, one: pa.Array, other: pa.Array) -> np.ndarray:

@@ -20,14 +20,14 @@ from headrace.transforms.expressions.tree import (
     Comparison,
     Conditional,
     Contained,
-    Kind,
-    Literal,
+    LiteralTree,
     Match,
-    Member,
+    MemberAccess,
     Negative,
     Not,
     Operator,
     Or,
+    ScalarKind,
     Tree,
     Variable,
     balanced,
@@ -35,9 +35,9 @@ from headrace.transforms.expressions.tree import (
 )
 
 _CONSTANTS = {
-    "true": Literal(True, Kind.BOOLEAN),
-    "false": Literal(False, Kind.BOOLEAN),
-    "null": Literal(None, None),
+    "true": LiteralTree(True, ScalarKind.BOOLEAN),
+    "false": LiteralTree(False, ScalarKind.BOOLEAN),
+    "null": LiteralTree(None, None),
 }
 _EQUALITY = {"==": Operator.EQUAL, "!=": Operator.NOT_EQUAL}
 _ORDER = {
@@ -231,11 +231,11 @@ class _Parser:
     def matched(self, tree: Tree, whole: bool) -> Tree:
         token = self.token
         pattern = self.relation()
-        if not isinstance(pattern, Literal) or pattern.kind is not Kind.TEXT:
+        if not isinstance(pattern, LiteralTree) or pattern.kind is not ScalarKind.TEXT:
             raise self.refuse("an expression is expected as text, as in /a.*/", token)
         return Match(tree, self.compiled(pattern, token, whole), whole)
 
-    def compiled(self, pattern: Literal, token: Token, whole: bool) -> Expression:
+    def compiled(self, pattern: LiteralTree, token: Token, whole: bool) -> Expression:
         use = Use.WHOLE_TEXTS if whole else Use.TEXTS
         try:
             return compile_java_regex(str(pattern.value), case_matters=True, use=use)
@@ -314,7 +314,7 @@ class _Parser:
 
     def dotted(self, of: Tree, safe: bool) -> Tree:
         token = self.token
-        if token.literal is not None and token.literal.kind is Kind.TEXT:
+        if token.literal is not None and token.literal.kind is ScalarKind.TEXT:
             name = str(token.literal.value)
         elif token.name:
             name = token.name
@@ -325,15 +325,15 @@ class _Parser:
             return self.called(of, name, safe, token)
         if name in _JAVA_PROPERTIES:
             raise self.refuse(f"{name} is a property of Java's objects; write get('{name}')", token)
-        return Member(of, name, safe)
+        return MemberAccess(of, name, safe)
 
     def indexed(self, of: Tree) -> Tree:
         token = self.token
         name = self.expression()
         self.expect("]")
-        if not isinstance(name, Literal) or name.kind is not Kind.TEXT:
+        if not isinstance(name, LiteralTree) or name.kind is not ScalarKind.TEXT:
             raise self.refuse("a field's name as text is expected, as in value['op']", token)
-        return Member(of, str(name.value))
+        return MemberAccess(of, str(name.value))
 
     def called(self, of: Tree, name: str, safe: bool, token: Token) -> Tree:
         self.expect("(")
@@ -347,11 +347,11 @@ class _Parser:
             return Contained(of, (arguments[0],))  # an int never equals a long
         constants = []
         for place, argument in zip(places, arguments, strict=True):
-            if not isinstance(argument, Literal):
+            if not isinstance(argument, LiteralTree):
                 raise self.refuse(f"{name} takes constants only", place)
             constants.append(argument)
-        if name in _GETTERS and len(constants) == 1 and constants[0].kind is Kind.TEXT:
-            return Member(of, str(constants[0].value), safe, is_property=False)
+        if name in _GETTERS and len(constants) == 1 and constants[0].kind is ScalarKind.TEXT:
+            return MemberAccess(of, str(constants[0].value), safe, is_property=False)
         method = METHODS.get(name)
         if method is None:
             known = ", ".join(sorted([*METHODS, "equals", "get"]))
@@ -365,7 +365,7 @@ class _Parser:
             self.check_replacement(constants, places)
         return Call(of, name, tuple(constants), safe)
 
-    def check_replacement(self, constants: list[Literal], places: list[Token]) -> None:
+    def check_replacement(self, constants: list[LiteralTree], places: list[Token]) -> None:
         pattern = self.compiled(constants[0], places[0], False)
         try:
             compile_java_replacement(str(constants[1].value), pattern)
@@ -373,11 +373,11 @@ class _Parser:
         except ValueError as error:
             raise self.refuse(str(error), places[1]) from None
 
-    def check(self, name: str, method: Method, constants: list[Literal], token: Token) -> None:
+    def check(self, name: str, method: Method, constants: list[LiteralTree], token: Token) -> None:
         kinds = [constant.kind for constant in constants]
         if len(kinds) != method.arguments:
             raise self.refuse(f"{name} takes {method.arguments} arguments, not {len(kinds)}", token)
-        if not method.any_kind and any(kind is not Kind.TEXT for kind in kinds):
+        if not method.any_kind and any(kind is not ScalarKind.TEXT for kind in kinds):
             raise self.refuse(f"{name} takes texts", token)
 
     def primary(self) -> Tree:
@@ -405,12 +405,12 @@ class _Parser:
 
 
 def _negative(tree: Tree) -> Tree:
-    if isinstance(tree, Literal):
+    if isinstance(tree, LiteralTree):
         if isinstance(tree.value, Decimal):
             number = -tree.value
             return integer(int(number)) if number == -(2**63) else replace(tree, value=number)
-        if tree.kind is Kind.LONG and tree.value == 2**31:
-            return Literal(-(2**31), Kind.INT)
+        if tree.kind is ScalarKind.LONG and tree.value == 2**31:
+            return LiteralTree(-(2**31), ScalarKind.INT)
         if isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
             return replace(tree, value=-tree.value)
     return Negative(tree)

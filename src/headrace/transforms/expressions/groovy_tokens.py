@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headrace.transforms.expressions.tree import (
-    Kind,
-    Literal,
+    LiteralTree,
+    ScalarKind,
     decimal_literal,
     not_understood,
     text_literal,
@@ -40,7 +40,7 @@ class Token:
     offset: int
     name: str = ""
     symbol: str = ""
-    literal: Literal | None = None
+    literal: LiteralTree | None = None
     new_line: bool = False
 
 
@@ -97,7 +97,9 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
     if has_fraction:
         digits = match[0].replace("_", "")
         is_double = suffix and suffix in "dD"
-        literal = Literal(float(digits), Kind.DOUBLE) if is_double else decimal_literal(digits)
+        literal = (
+            LiteralTree(float(digits), ScalarKind.DOUBLE) if is_double else decimal_literal(digits)
+        )
     else:
         number = int(match["hex"], 16) if match["hex"] else int(match["digits"].replace("_", ""))
         if match["digits"] and len(match["digits"]) > 1 and match["digits"][0] == "0":
@@ -106,9 +108,9 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
         if suffix and suffix in "lL":
             if number > _LONG_MAX:
                 raise not_understood(text, at, "the number is not a long")
-            literal = Literal(number, Kind.LONG)
+            literal = LiteralTree(number, ScalarKind.LONG)
         elif suffix and suffix in "dD":
-            literal = Literal(float(number), Kind.DOUBLE)
+            literal = LiteralTree(float(number), ScalarKind.DOUBLE)
     if suffix and (suffix in "gG" or (suffix in "lL" and not has_fraction) or suffix in "dD"):
         if suffix in "gG":
             literal = decimal_literal(match[0].replace("_", ""))
@@ -118,12 +120,12 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
     return Token(at, literal=literal, new_line=new_line), end
 
 
-def integer(number: int) -> Literal:
+def integer(number: int) -> LiteralTree:
     """Return a whole number in the smallest Groovy type that holds it."""
     if -_INT_MAX <= number < _INT_MAX:
-        return Literal(number, Kind.INT)
+        return LiteralTree(number, ScalarKind.INT)
     if -_LONG_MAX <= number < _LONG_MAX:
-        return Literal(number, Kind.LONG)
+        return LiteralTree(number, ScalarKind.LONG)
     return decimal_literal(str(number))
 
 

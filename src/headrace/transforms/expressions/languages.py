@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
-from headrace.transforms.expressions.evaluation import Evaluation
+from headrace.transforms.expressions.evaluation import TreeEvaluation
 from headrace.transforms.expressions.groovy import parse_groovy
 from headrace.transforms.expressions.operands import Operand, true
 from headrace.transforms.expressions.python_syntax import parse_python
@@ -18,8 +18,8 @@ from headrace.transforms.expressions.spark_sql import parse_spark_sql
 from headrace.transforms.expressions.tree import (
     DEEPEST,
     LONGEST,
-    Kind,
     Rules,
+    ScalarKind,
     Tree,
     depth,
     not_understood,
@@ -50,7 +50,7 @@ class Expression:
         boolean.
         """
         operand = self._evaluated(records)
-        array = operand.scalars.get(Kind.BOOLEAN)
+        array = operand.scalars.get(ScalarKind.BOOLEAN)
         if array is None:
             array = pa.nulls(len(records), pa.bool_())
         null = operand.null
@@ -64,7 +64,7 @@ class Expression:
         Raises HeadraceError("transforms.expression_failed") for other values.
         """
         operand = self._evaluated(records)
-        array = operand.scalars.get(Kind.TEXT)
+        array = operand.scalars.get(ScalarKind.TEXT)
         if array is None:
             array = pa.nulls(len(records), pa.large_string())
         other = ~np.asarray(array.is_valid()) & ~operand.null
@@ -72,7 +72,7 @@ class Expression:
         return array
 
     def _evaluated(self, records: Records) -> Operand:
-        operand = Evaluation(records, self.rules).of(self.tree)
+        operand = TreeEvaluation(records, self.rules).of(self.tree)
         if operand.failure is not None:
             self._check(records, operand.failure.mask, operand.failure.reason)
         return operand

@@ -27,7 +27,7 @@ from headrace.transforms.expressions.operands import (
     of_node,
     of_thing,
 )
-from headrace.transforms.expressions.tree import Kind, Literal, Rules
+from headrace.transforms.expressions.tree import LiteralTree, Rules, ScalarKind
 
 
 def variable(records: Records, name: str) -> Operand:
@@ -35,7 +35,7 @@ def variable(records: Records, name: str) -> Operand:
     shape, count = records.shape, len(records)
     match name:
         case "topic":
-            return constant(count, Kind.TEXT, shape.topic)
+            return constant(count, ScalarKind.TEXT, shape.topic)
         case "header":
             return of_thing(count, Headers())
         case "key" | "value":
@@ -88,7 +88,7 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
             if name == "value":
                 return of_node(records, thing.header.node)
             if name == "key":
-                return constant(count, Kind.TEXT, thing.header.name)
+                return constant(count, ScalarKind.TEXT, thing.header.name)
             if name == "schema":
                 return of_thing(count, SchemaObject(thing.header.node.schema))
             return _missing(count, f"a header has no {name}")
@@ -132,11 +132,13 @@ def _header(records: Records, name: str) -> Operand:
 def schema_value(count: int, schema: Schema, name: str) -> Operand:
     """A schema's name or version."""
     if name == "name":
-        return constant(count, None if schema.name is None else Kind.TEXT, schema.name)
-    return constant(count, None if schema.version is None else Kind.INT, schema.version)
+        return constant(count, None if schema.name is None else ScalarKind.TEXT, schema.name)
+    return constant(count, None if schema.version is None else ScalarKind.INT, schema.version)
 
 
-def _fields_of(count: int, schema: Schema, method: str, arguments: tuple[Literal, ...]) -> Operand:
+def _fields_of(
+    count: int, schema: Schema, method: str, arguments: tuple[LiteralTree, ...]
+) -> Operand:
     """Return the field with a name, null if it does not exist, or all fields."""
     if schema.type is not Type.STRUCT:
         return _missing(count, f"a schema of {schema.type.value} has no fields")
@@ -151,16 +153,16 @@ def _fields_of(count: int, schema: Schema, method: str, arguments: tuple[Literal
 def _of_field(count: int, thing: FieldObject, name: str) -> Operand:
     match name:
         case "name":
-            return constant(count, Kind.TEXT, thing.field.name)
+            return constant(count, ScalarKind.TEXT, thing.field.name)
         case "index":
-            return constant(count, Kind.INT, thing.place)
+            return constant(count, ScalarKind.INT, thing.place)
         case "schema":
             return of_thing(count, SchemaObject(thing.field.schema))
     return _missing(count, f"a field of a schema has no {name}")
 
 
 def called(
-    records: Records, thing: Thing, method: str, arguments: tuple[Literal, ...], rules: Rules
+    records: Records, thing: Thing, method: str, arguments: tuple[LiteralTree, ...], rules: Rules
 ) -> Operand:
     """Return the result of a method of a thing, for all records."""
     count = len(records)
@@ -187,7 +189,7 @@ def called(
     return _missing(count, f"{method} is not a method of this value")
 
 
-def _of_headers(records: Records, method: str, arguments: tuple[Literal, ...]) -> Operand:
+def _of_headers(records: Records, method: str, arguments: tuple[LiteralTree, ...]) -> Operand:
     count = len(records)
     by_name: dict[str, np.ndarray] = {}
     for header in records.shape.headers:
@@ -200,7 +202,7 @@ def _of_headers(records: Records, method: str, arguments: tuple[Literal, ...]) -
 
 
 def _of_elements(
-    records: Records, node: Node, method: str, arguments: tuple[Literal, ...], rules: Rules
+    records: Records, node: Node, method: str, arguments: tuple[LiteralTree, ...], rules: Rules
 ) -> Operand:
     objects = connect_values(records, node)
     if method in ("contains", "containsKey"):
@@ -227,5 +229,5 @@ def _sized(method: str, sizes: np.ndarray, count: int) -> Operand:
     if method == "isEmpty":
         return booleans(np.asarray(sizes == 0))
     if method == "size":
-        return Operand(count, {Kind.INT: pa.array(sizes.astype(np.int32))})
+        return Operand(count, {ScalarKind.INT: pa.array(sizes.astype(np.int32))})
     return _missing(count, f"{method} is not a method of this value")

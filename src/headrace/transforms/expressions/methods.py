@@ -18,7 +18,7 @@ from headrace.config.regex import (
 )
 from headrace.transforms.expressions.comparison import is_beyond_basic
 from headrace.transforms.expressions.operands import each_distinct
-from headrace.transforms.expressions.tree import Kind
+from headrace.transforms.expressions.tree import ScalarKind
 
 Replacement = Callable[[Sequence[str]], str]
 TextMethod = Callable[..., pa.Array]
@@ -32,7 +32,7 @@ class Method:
 
     arguments: int
     of_texts: TextMethod | None
-    kind: Kind
+    kind: ScalarKind
     any_kind: bool = False
 
 
@@ -85,34 +85,36 @@ def _replace_first(texts: pa.Array, pattern: str, replacement: str) -> pa.Array:
 
 
 METHODS = {
-    "startsWith": Method(1, pc.starts_with, Kind.BOOLEAN),
-    "endsWith": Method(1, pc.ends_with, Kind.BOOLEAN),
-    "contains": Method(1, pc.match_substring, Kind.BOOLEAN, any_kind=True),
-    "matches": Method(1, None, Kind.BOOLEAN),
-    "equalsIgnoreCase": Method(1, _equals_ignore_case, Kind.BOOLEAN),
-    "isEmpty": Method(0, lambda texts: pc.equal(texts, ""), Kind.BOOLEAN),
+    "startsWith": Method(1, pc.starts_with, ScalarKind.BOOLEAN),
+    "endsWith": Method(1, pc.ends_with, ScalarKind.BOOLEAN),
+    "contains": Method(1, pc.match_substring, ScalarKind.BOOLEAN, any_kind=True),
+    "matches": Method(1, None, ScalarKind.BOOLEAN),
+    "equalsIgnoreCase": Method(1, _equals_ignore_case, ScalarKind.BOOLEAN),
+    "isEmpty": Method(0, lambda texts: pc.equal(texts, ""), ScalarKind.BOOLEAN),
     "isBlank": Method(
-        0, lambda texts: each_distinct(texts, lambda t: not t.strip(), pa.bool_()), Kind.BOOLEAN
+        0,
+        lambda texts: each_distinct(texts, lambda t: not t.strip(), pa.bool_()),
+        ScalarKind.BOOLEAN,
     ),
-    "length": Method(0, _length, Kind.INT),
-    "size": Method(0, _length, Kind.INT),
-    "toUpperCase": Method(0, _upper, Kind.TEXT),
-    "toLowerCase": Method(0, _lower, Kind.TEXT),
-    "trim": Method(0, lambda texts: pc.utf8_trim(texts, _JAVA_SPACE), Kind.TEXT),
+    "length": Method(0, _length, ScalarKind.INT),
+    "size": Method(0, _length, ScalarKind.INT),
+    "toUpperCase": Method(0, _upper, ScalarKind.TEXT),
+    "toLowerCase": Method(0, _lower, ScalarKind.TEXT),
+    "trim": Method(0, lambda texts: pc.utf8_trim(texts, _JAVA_SPACE), ScalarKind.TEXT),
     "replace": Method(
         2,
         lambda texts, old, new: each_distinct(texts, lambda t: t.replace(old, new), texts.type),
-        Kind.TEXT,
+        ScalarKind.TEXT,
     ),
-    "replaceAll": Method(2, _replace_all, Kind.TEXT),
-    "replaceFirst": Method(2, _replace_first, Kind.TEXT),
-    "field": Method(1, None, Kind.TEXT),
-    "fields": Method(0, None, Kind.TEXT),
-    "index": Method(0, None, Kind.INT),
-    "containsKey": Method(1, None, Kind.BOOLEAN),
-    "name": Method(0, None, Kind.TEXT),
-    "version": Method(0, None, Kind.INT),
-    "schema": Method(0, None, Kind.TEXT),
+    "replaceAll": Method(2, _replace_all, ScalarKind.TEXT),
+    "replaceFirst": Method(2, _replace_first, ScalarKind.TEXT),
+    "field": Method(1, None, ScalarKind.TEXT),
+    "fields": Method(0, None, ScalarKind.TEXT),
+    "index": Method(0, None, ScalarKind.INT),
+    "containsKey": Method(1, None, ScalarKind.BOOLEAN),
+    "name": Method(0, None, ScalarKind.TEXT),
+    "version": Method(0, None, ScalarKind.INT),
+    "schema": Method(0, None, ScalarKind.TEXT),
 }
 """Methods by name. Those without `of_texts` belong to things: maps, headers, schemas and
 structs."""

@@ -14,50 +14,54 @@ from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.records import Header, Node, Records
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.debezium import temporal
-from headrace.transforms.expressions.tree import MOST_DIGITS, Kind, Rules
+from headrace.transforms.expressions.tree import MOST_DIGITS, Rules, ScalarKind
 
-INTEGRAL = (Kind.SHORT, Kind.INT, Kind.LONG)
-FLOATING = (Kind.SINGLE, Kind.DOUBLE)
-NUMERIC = (*INTEGRAL, Kind.DECIMAL, *FLOATING)
+INTEGRAL = (ScalarKind.SHORT, ScalarKind.INT, ScalarKind.LONG)
+FLOATING = (ScalarKind.SINGLE, ScalarKind.DOUBLE)
+NUMERIC = (*INTEGRAL, ScalarKind.DECIMAL, *FLOATING)
 
 _ARROW = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.MATCHER: pa.bool_(),
-    Kind.SHORT: pa.int32(),
-    Kind.INT: pa.int32(),
-    Kind.LONG: pa.int64(),
-    Kind.SINGLE: pa.float64(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.TEXT: pa.large_string(),
-    Kind.BYTES: pa.large_binary(),
-    Kind.DATE: pa.int32(),
-    Kind.TIME: pa.int32(),
-    Kind.MOMENT: pa.int64(),
+    ScalarKind.BOOLEAN: pa.bool_(),
+    ScalarKind.MATCHER: pa.bool_(),
+    ScalarKind.SHORT: pa.int32(),
+    ScalarKind.INT: pa.int32(),
+    ScalarKind.LONG: pa.int64(),
+    ScalarKind.SINGLE: pa.float64(),
+    ScalarKind.DOUBLE: pa.float64(),
+    ScalarKind.TEXT: pa.large_string(),
+    ScalarKind.BYTES: pa.large_binary(),
+    ScalarKind.DATE: pa.int32(),
+    ScalarKind.TIME: pa.int32(),
+    ScalarKind.MOMENT: pa.int64(),
 }
 _KINDS = {
-    Type.BOOLEAN: Kind.BOOLEAN,
-    Type.INT8: Kind.SHORT,
-    Type.INT16: Kind.SHORT,
-    Type.INT32: Kind.INT,
-    Type.INT64: Kind.LONG,
-    Type.FLOAT32: Kind.SINGLE,
-    Type.FLOAT64: Kind.DOUBLE,
-    Type.STRING: Kind.TEXT,
-    Type.BYTES: Kind.BYTES,
+    Type.BOOLEAN: ScalarKind.BOOLEAN,
+    Type.INT8: ScalarKind.SHORT,
+    Type.INT16: ScalarKind.SHORT,
+    Type.INT32: ScalarKind.INT,
+    Type.INT64: ScalarKind.LONG,
+    Type.FLOAT32: ScalarKind.SINGLE,
+    Type.FLOAT64: ScalarKind.DOUBLE,
+    Type.STRING: ScalarKind.TEXT,
+    Type.BYTES: ScalarKind.BYTES,
 }
 _DATES = {
-    temporal.CONNECT_DATE.name: Kind.DATE,
-    temporal.CONNECT_TIME.name: Kind.TIME,
-    temporal.CONNECT_TIMESTAMP.name: Kind.MOMENT,
+    temporal.CONNECT_DATE.name: ScalarKind.DATE,
+    temporal.CONNECT_TIME.name: ScalarKind.TIME,
+    temporal.CONNECT_TIMESTAMP.name: ScalarKind.MOMENT,
 }
-_NUMBERS_OF_DATES = {Kind.DATE: Kind.INT, Kind.TIME: Kind.INT, Kind.MOMENT: Kind.LONG}
+_NUMBERS_OF_DATES = {
+    ScalarKind.DATE: ScalarKind.INT,
+    ScalarKind.TIME: ScalarKind.INT,
+    ScalarKind.MOMENT: ScalarKind.LONG,
+}
 _DAY = 86_400_000  # milliseconds
-_OF_PYTHON: tuple[tuple[type, Kind], ...] = (
-    (bool, Kind.BOOLEAN),
-    (int, Kind.LONG),
-    (float, Kind.DOUBLE),
-    (str, Kind.TEXT),
-    (bytes, Kind.BYTES),
+_OF_PYTHON: tuple[tuple[type, ScalarKind], ...] = (
+    (bool, ScalarKind.BOOLEAN),
+    (int, ScalarKind.LONG),
+    (float, ScalarKind.DOUBLE),
+    (str, ScalarKind.TEXT),
+    (bytes, ScalarKind.BYTES),
 )
 
 
@@ -100,7 +104,7 @@ Thing = Node | SchemaObject | FieldObject | FieldList | Headers | HeaderObject
 
 
 @dataclass(frozen=True)
-class Failure:
+class EvaluationFailure:
     """The records for which evaluation failed (bool, one per record), and the first one's
     reason."""
 
@@ -117,9 +121,9 @@ class Operand:
     """
 
     count: int
-    scalars: Mapping[Kind, pa.Array] = field(default_factory=dict)
+    scalars: Mapping[ScalarKind, pa.Array] = field(default_factory=dict)
     things: Sequence[tuple[np.ndarray, Thing]] = ()
-    failure: Failure | None = None
+    failure: EvaluationFailure | None = None
 
     @property
     def failed(self) -> np.ndarray:
@@ -142,7 +146,7 @@ class Operand:
             return self
         if self.failure is not None:
             mask, reason = mask | self.failure.mask, self.failure.reason
-        return Operand(self.count, self.scalars, self.things, Failure(mask, reason))
+        return Operand(self.count, self.scalars, self.things, EvaluationFailure(mask, reason))
 
     def failing_as(self, *others: Operand) -> Operand:
         """Return the operand with the failures of others added."""
@@ -182,10 +186,10 @@ def true(array: pa.Array) -> np.ndarray:
 
 def booleans(mask: np.ndarray, null: np.ndarray | None = None) -> Operand:
     """Booleans as values, null where `null`."""
-    return Operand(len(mask), {Kind.BOOLEAN: pa.array(mask, pa.bool_(), mask=null)})
+    return Operand(len(mask), {ScalarKind.BOOLEAN: pa.array(mask, pa.bool_(), mask=null)})
 
 
-def constant(count: int, kind: Kind | None, value: object) -> Operand:
+def constant(count: int, kind: ScalarKind | None, value: object) -> Operand:
     """Return a constant with the same value for all records."""
     if kind is None:
         return Operand(count)
@@ -216,15 +220,15 @@ def of_node(records: Records, node: Node | None) -> Operand:
         return of_thing(count, node, ~nulls(records, node))
     kind = kind_of(schema)
     array = values(records, node)
-    if kind is not Kind.DECIMAL:
+    if kind is not ScalarKind.DECIMAL:
         array = array.cast(_ARROW[kind])
     return Operand(count, {kind: array})
 
 
-def kind_of(schema: Schema) -> Kind:
+def kind_of(schema: Schema) -> ScalarKind:
     """The kind of a scalar schema's values."""
     if schema.type is Type.BYTES and schema.name == DECIMAL:
-        return Kind.DECIMAL
+        return ScalarKind.DECIMAL
     return _DATES.get(schema.name or "", _KINDS[schema.type])
 
 
@@ -233,15 +237,15 @@ def read_dates(operand: Operand, rules: Rules) -> Operand:
     represent them."""
     if not any(kind in _NUMBERS_OF_DATES for kind in operand.scalars):
         return operand
-    scalars: dict[Kind, pa.Array] = {}
+    scalars: dict[ScalarKind, pa.Array] = {}
     for kind, array in operand.scalars.items():
         read, made = kind, array
         if kind in _NUMBERS_OF_DATES and rules is not Rules.GROOVY:
             read = _NUMBERS_OF_DATES[kind]
-        elif kind is Kind.DATE:
-            read, made = Kind.MOMENT, pc.multiply(array.cast(pa.int64()), _DAY)
-        elif kind is Kind.TIME:
-            read, made = Kind.MOMENT, array.cast(pa.int64())
+        elif kind is ScalarKind.DATE:
+            read, made = ScalarKind.MOMENT, pc.multiply(array.cast(pa.int64()), _DAY)
+        elif kind is ScalarKind.TIME:
+            read, made = ScalarKind.MOMENT, array.cast(pa.int64())
         scalars[read] = pc.coalesce(scalars[read], made) if read in scalars else made
     return Operand(operand.count, scalars, operand.things, operand.failure)
 
@@ -270,7 +274,7 @@ def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
     for kind, array in other.scalars.items():
         if kind in scalars:
             first, second = scalars[kind], array
-            if kind is Kind.DECIMAL:
+            if kind is ScalarKind.DECIMAL:
                 first, second = same_scale(first, second)
             scalars[kind] = pc.coalesce(first, second)
         else:

@@ -16,12 +16,12 @@ from headrace.transforms.expressions.tree import (
     Conditional,
     Contained,
     IsNull,
-    Kind,
-    Literal,
-    Member,
+    LiteralTree,
+    MemberAccess,
     Negative,
     Not,
     Operator,
+    ScalarKind,
     Tree,
     Variable,
     balanced,
@@ -95,9 +95,9 @@ class _Reading:
                     )
                 return Variable(name)
             case ast.Attribute(value=of, attr=name):
-                return Member(self.tree(of), name)
+                return MemberAccess(self.tree(of), name)
             case ast.Subscript(value=of, slice=ast.Constant(value=str(name))):
-                return Member(self.tree(of), name, is_property=False)
+                return MemberAccess(self.tree(of), name, is_property=False)
             case ast.BoolOp(op=op, values=values):
                 return self.junction(op, [self.tree(each) for each in values])
             case ast.UnaryOp(op=ast.Not(), operand=of):
@@ -114,23 +114,23 @@ class _Reading:
                 return self.call(node)
         raise self.refuse(node, f"{type(node).__name__} is not read")
 
-    def constant(self, node: ast.Constant) -> Literal:
+    def constant(self, node: ast.Constant) -> LiteralTree:
         value = node.value
         try:
             match value:
                 case None:
-                    return Literal(None, None)
+                    return LiteralTree(None, None)
                 case bool():
-                    return Literal(value, Kind.BOOLEAN)
+                    return LiteralTree(value, ScalarKind.BOOLEAN)
                 case int():
                     if -(2**63) <= value < 2**63:
-                        return Literal(value, Kind.LONG)
+                        return LiteralTree(value, ScalarKind.LONG)
                     return decimal_literal(str(value))
                 case float():
                     segment = ast.get_source_segment(self.text, node) or repr(value)
                     if (math.isfinite(value) and 1e-30 < abs(value) < 1e30) or value == 0:
                         return decimal_literal(segment.replace("_", ""))
-                    return Literal(value, Kind.DOUBLE)
+                    return LiteralTree(value, ScalarKind.DOUBLE)
                 case str():
                     return text_literal(value)
         except ValueError as error:
@@ -144,8 +144,12 @@ class _Reading:
         return balanced(trees, lambda one, other: Conditional(one, one, other))
 
     def negative(self, tree: Tree) -> Tree:
-        if isinstance(tree, Literal) and tree.kind in (Kind.LONG, Kind.DECIMAL, Kind.DOUBLE):
-            return Literal(-tree.value, tree.kind)  # type: ignore[operator]
+        if isinstance(tree, LiteralTree) and tree.kind in (
+            ScalarKind.LONG,
+            ScalarKind.DECIMAL,
+            ScalarKind.DOUBLE,
+        ):
+            return LiteralTree(-tree.value, tree.kind)  # type: ignore[operator]
         return Negative(tree)
 
     def comparison(self, node: ast.Compare) -> Tree:
@@ -172,14 +176,14 @@ class _Reading:
         if other is not None and type(op) in _OPERATORS:
             return Comparison(_OPERATORS[type(op)], one, other)
         if isinstance(op, ast.Is | ast.IsNot):
-            if not isinstance(other, Literal) or other.kind is not None:
+            if not isinstance(other, LiteralTree) or other.kind is not None:
                 raise self.refuse(right, "is compares with None only")
             return IsNull(one) if isinstance(op, ast.Is) else Not(IsNull(one))
         if len(node.ops) > 1:
             raise self.refuse(right, "in cannot be used in a chain of comparisons")
         if isinstance(right, ast.List | ast.Tuple | ast.Set):
             inside: Tree = Contained(one, tuple(map(self.tree, right.elts)))
-        elif isinstance(one, Literal) and other is not None:
+        elif isinstance(one, LiteralTree) and other is not None:
             inside = Call(other, "contains", (one,))
         else:
             raise self.refuse(
@@ -196,11 +200,13 @@ class _Reading:
             raise self.refuse(node, "there is no function but len")
         name, of = node.func.attr, self.tree(node.func.value)
         arguments = [self.tree(each) for each in node.args]
-        literals = [each for each in arguments if isinstance(each, Literal)]
-        if len(literals) < len(arguments) or any(each.kind is not Kind.TEXT for each in literals):
+        literals = [each for each in arguments if isinstance(each, LiteralTree)]
+        if len(literals) < len(arguments) or any(
+            each.kind is not ScalarKind.TEXT for each in literals
+        ):
             raise self.refuse(node, f"{name} takes constant texts only")
         if name == "get" and len(literals) == 1:
-            return Member(of, str(literals[0].value), is_property=False)
+            return MemberAccess(of, str(literals[0].value), is_property=False)
         if name not in _METHODS or len(literals) != _METHODS[name][1]:
             known = ", ".join(sorted([*_METHODS, "get"]))
             raise self.refuse(

@@ -20,14 +20,14 @@ from headrace.transforms.expressions.tree import (
     Conditional,
     Contained,
     IsNull,
-    Kind,
-    Literal,
+    LiteralTree,
     Match,
-    Member,
+    MemberAccess,
     Negative,
     Not,
     Operator,
     Or,
+    ScalarKind,
     Tree,
     Variable,
     balanced,
@@ -140,7 +140,7 @@ class _Reading:
             case exp.Column():
                 return self.column(node)
             case exp.Dot():
-                return Member(self.tree(node.this), node.expression.name)
+                return MemberAccess(self.tree(node.this), node.expression.name)
             case exp.Bracket():
                 return self.indexed(node)
             case exp.Literal() | exp.Boolean() | exp.Null():
@@ -183,11 +183,13 @@ class _Reading:
                 return self.case(node)
             case exp.Coalesce():
                 made = (
-                    Literal(None, None) if not node.expressions else self.tree(node.expressions[-1])
+                    LiteralTree(None, None)
+                    if not node.expressions
+                    else self.tree(node.expressions[-1])
                 )
                 for each in reversed([node.this, *node.expressions[:-1]]):
-                    one = self.tree(each)
-                    made = Conditional(IsNull(one), made, one)
+                    operand = self.tree(each)
+                    made = Conditional(IsNull(operand), made, operand)
                 return made
             case exp.Concat():
                 first, *others = map(self.tree, node.expressions)
@@ -202,32 +204,32 @@ class _Reading:
             raise self.refuse(node, f"{first} is not a variable; there are {', '.join(VARIABLES)}")
         made: Tree = Variable(first)
         for name in names:
-            made = Member(made, name)
+            made = MemberAccess(made, name)
         return made
 
     def indexed(self, node: exp.Bracket) -> Tree:
         if len(node.expressions) != 1:
             raise self.refuse(node, "one name is expected between brackets")
-        return Member(self.tree(node.this), str(self.literal(node.expressions[0]).value))
+        return MemberAccess(self.tree(node.this), str(self.literal(node.expressions[0]).value))
 
-    def literal(self, node: exp.Expression) -> Literal:
+    def literal(self, node: exp.Expression) -> LiteralTree:
         """A constant text."""
         if not isinstance(node, exp.Literal) or not node.is_string:
             raise self.refuse(node, "a constant text is expected")
         return self.constant(node)
 
-    def constant(self, node: exp.Expression) -> Literal:
+    def constant(self, node: exp.Expression) -> LiteralTree:
         if isinstance(node, exp.Null):
-            return Literal(None, None)
+            return LiteralTree(None, None)
         if isinstance(node, exp.Boolean):
-            return Literal(bool(node.this), Kind.BOOLEAN)
+            return LiteralTree(bool(node.this), ScalarKind.BOOLEAN)
         try:
             if node.is_string:
                 return text_literal(node.name)
             if re.fullmatch(r"\d{1,19}", node.name) and int(node.name) < 2**63:
-                return Literal(int(node.name), Kind.LONG)
+                return LiteralTree(int(node.name), ScalarKind.LONG)
             if "e" in node.name.lower():
-                return Literal(float(node.name), Kind.DOUBLE)
+                return LiteralTree(float(node.name), ScalarKind.DOUBLE)
             return decimal_literal(node.name)
         except ValueError as error:
             raise self.refuse(node, str(error)) from None
@@ -241,7 +243,7 @@ class _Reading:
         return Match(self.tree(node.this), compiled, False)
 
     def case(self, node: exp.Case) -> Tree:
-        made: Tree = Literal(None, None)
+        made: Tree = LiteralTree(None, None)
         if node.args.get("default") is not None:
             made = self.tree(node.args["default"])
         subject = None if node.this is None else self.tree(node.this)
@@ -255,11 +257,15 @@ class _Reading:
     def conditional(
         self, test: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None
     ) -> Tree:
-        other = Literal(None, None) if otherwise is None else self.tree(otherwise)
+        other = LiteralTree(None, None) if otherwise is None else self.tree(otherwise)
         return Conditional(self.tree(test), self.tree(then), other)
 
 
 def _negative(tree: Tree) -> Tree:
-    if isinstance(tree, Literal) and tree.kind in (Kind.LONG, Kind.DECIMAL, Kind.DOUBLE):
-        return Literal(-tree.value, tree.kind)  # type: ignore[operator]
+    if isinstance(tree, LiteralTree) and tree.kind in (
+        ScalarKind.LONG,
+        ScalarKind.DECIMAL,
+        ScalarKind.DOUBLE,
+    ):
+        return LiteralTree(-tree.value, tree.kind)  # type: ignore[operator]
     return Negative(tree)

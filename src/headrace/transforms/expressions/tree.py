@@ -30,7 +30,7 @@ class Rules(Enum):
     """Rules of SQL: an expression with a null operand is null."""
 
 
-class Kind(Enum):
+class ScalarKind(Enum):
     """Types of scalars: Java's, as far as they make a difference."""
 
     BOOLEAN = "boolean"
@@ -60,11 +60,11 @@ class Operator(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Literal:
+class LiteralTree:
     """A constant; `kind` is None for null."""
 
     value: object
-    kind: Kind | None
+    kind: ScalarKind | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class MemberAccess:
     """A field, or an entry of a map; `safe`: null for a null. `is_property`: written with a dot, so
     that Groovy's `schema` of a struct is its schema."""
 
@@ -171,7 +171,7 @@ class Call:
 
     of: Tree
     method: str
-    arguments: tuple[Literal, ...] = ()
+    arguments: tuple[LiteralTree, ...] = ()
     safe: bool = False
 
 
@@ -185,9 +185,9 @@ class Match:
 
 
 Tree = (
-    Literal
+    LiteralTree
     | Variable
-    | Member
+    | MemberAccess
     | Comparison
     | Contained
     | IsNull
@@ -206,7 +206,7 @@ Tree = (
 def children(tree: Tree) -> Iterator[Tree]:
     """Yield the trees directly below this one."""
     match tree:
-        case Literal() | Variable():
+        case LiteralTree() | Variable():
             return
         case Comparison() | And() | Or() | Calculation():
             yield from (tree.left, tree.right)
@@ -233,7 +233,7 @@ def depth(tree: Tree) -> int:
     return deep
 
 
-def decimal_literal(digits: str) -> Literal:
+def decimal_literal(digits: str) -> LiteralTree:
     """Return an exact constant with these digits. Raises ValueError, with the reason, for more
     digits than columns support."""
     try:
@@ -244,14 +244,14 @@ def decimal_literal(digits: str) -> Literal:
     whole, scale = max(value.adjusted() + 1, 0), max(-int(exponent), 0)
     if whole + scale > MOST_DIGITS:
         raise ValueError(f"a number of more than {MOST_DIGITS} digits")
-    return Literal(value, Kind.DECIMAL)
+    return LiteralTree(value, ScalarKind.DECIMAL)
 
 
-def text_literal(text: str) -> Literal:
+def text_literal(text: str) -> LiteralTree:
     """Return a constant text. Raises ValueError, with the reason, for half of a surrogate pair."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("half of a character is not a text")
-    return Literal(text, Kind.TEXT)
+    return LiteralTree(text, ScalarKind.TEXT)
 
 
 def balanced(trees: Sequence[Tree], joined: Callable[[Tree, Tree], Tree]) -> Tree:

@@ -91,8 +91,8 @@ def flattened(
         inner = member(node, field.name)
         schema = field.schema
         optional = is_optional or schema.optional
-        own = default.get(field.name) if isinstance(default, Mapping) else None
-        own = schema.default if own is None else own
+        field_default = default.get(field.name) if isinstance(default, Mapping) else None
+        field_default = schema.default if field_default is None else field_default
         if schema.type is Type.MAP:
             raise HeadraceError(
                 "transforms.map_not_flattened",
@@ -101,10 +101,10 @@ def flattened(
             )
         if schema.type is Type.STRUCT:
             yield from flattened(
-                inner, delimiter, name, is_optional=optional, default=own, lengths=lengths
+                inner, delimiter, name, is_optional=optional, default=field_default, lengths=lengths
             )
         else:
-            described = replace(schema, optional=optional, default=own)
+            described = replace(schema, optional=optional, default=field_default)
             yield name, with_defaults(with_schema(inner, described))
 
 

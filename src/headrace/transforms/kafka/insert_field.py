@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import TRIMMED_TEXT, Kind
+from headrace.config.kinds import TRIMMED_TEXT, ValueKind
 from headrace.config.property import Group, Property, refused
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, nulls
@@ -49,7 +49,7 @@ def _parse_field(text: str) -> InsertedField:
     return InsertedField(text, optional=True)
 
 
-FIELD: Kind[InsertedField] = Kind(
+FIELD: ValueKind[InsertedField] = ValueKind(
     "the name of a field, with ! after it when it is required", _parse_field
 )
 

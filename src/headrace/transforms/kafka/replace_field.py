@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from headrace.config.kinds import COMMA_LIST, Kind
+from headrace.config.kinds import COMMA_LIST, ValueKind
 from headrace.config.property import Group, Property
 from headrace.connect.records import Node, Records, Shape, Struct
 from headrace.connect.trees import as_struct, fields, with_defaults
@@ -27,7 +27,7 @@ def _parse_renames(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-RENAMES: Kind[tuple[tuple[str, str], ...]] = Kind("old:new,old:new", _parse_renames)
+RENAMES: ValueKind[tuple[tuple[str, str], ...]] = ValueKind("old:new,old:new", _parse_renames)
 
 
 class ReplaceFieldOptions(NullsOptions):

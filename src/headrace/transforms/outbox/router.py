@@ -134,8 +134,8 @@ class OutboxRouter:
         """Return the headers of an event: those of its row, its id, and the fields placed there."""
         identifier = self.field(shape, members, self.columns.identifier)
         placed = self.placed(shape, members, Place.HEADER)
-        own = (Header(placement.name, node) for placement, node in placed)
-        return (*shape.headers, Header("id", identifier), *own)
+        added = (Header(placement.name, node) for placement, node in placed)
+        return (*shape.headers, Header("id", identifier), *added)
 
     def value(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from headrace.transforms.transform import Replacement
+from headrace.transforms.transform import FormerOption
 
 MODE = "delete.tombstone.handling.mode"
 
@@ -47,20 +47,20 @@ _FORMER_MODES = {
 }
 
 
-def is_as_released(options: Mapping[str, str]) -> bool:
+def is_debezium_compatible(options: Mapping[str, str]) -> bool:
     """Whether compatibility with Debezium 3.6 is configured."""
     return options.get("headrace.compatibility") == "debezium-3.6"
 
 
-def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
+def former_options(options: Mapping[str, str]) -> Iterator[FormerOption]:
     """Yield replacements for options of Debezium before 2.5 that are given; with
     `headrace.compatibility=debezium-3.6` these options have no effect."""
     for former, successor in _SUCCESSORS.items():
         if former in options:
-            current = {} if is_as_released(options) else _current(former, options)
+            current = {} if is_debezium_compatible(options) else _current(former, options)
             # An invalid value of a former option is an error, unless a successor overrides it.
             if current is not None or options.get(successor, "").strip():
-                yield Replacement(former, successor, current or {})
+                yield FormerOption(former, successor, current or {})
 
 
 def _current(former: str, options: Mapping[str, str]) -> Mapping[str, str] | None:

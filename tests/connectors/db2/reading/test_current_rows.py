@@ -36,10 +36,10 @@ def test_a_capture_that_stands_still_is_an_error(
     db2_database.capture.stop()
     current = current_rows(parse_configuration(db2_database.properties()))
     try:
-        with pytest.raises(HeadraceError) as found:
+        with pytest.raises(HeadraceError) as caught:
             current.place()
-        assert found.value.code == "db2.capture_behind"
-        assert found.value.retriable
+        assert caught.value.code == "db2.capture_behind"
+        assert caught.value.retriable
     finally:
         current.close()
         db2_database.capture.start()

@@ -116,7 +116,7 @@ def test_a_blocking_snapshot_reads_what_its_filter_selects(database: Db2Database
     condition = {"data-collection": "INV.KEYED", "filter": "A < 10 AND b <> 'b''x'"}
     ask(database, "blocking", **{"additional-conditions": [condition]})
     run.step_until(lambda: len(read(run)) >= 30)
-    database.execute("INSERT INTO INV.KEYED VALUES (2000, 'behind', NULL)")
+    database.execute("INSERT INTO INV.KEYED VALUES (2000, 'later', NULL)")
     run.step_until(
         lambda: any(e.get("op") == "c" and e["key"].get("A") == 2000 for e in run.events())
     )
@@ -130,7 +130,7 @@ def test_a_filter_that_is_no_condition_ends_the_table_and_not_the_stream(
     run = started(database)
     condition = {"data-collection": "INV.KEYED", "filter": "A IN (SELECT 1 FROM INV.SIGNALS)"}
     ask(database, **{"additional-conditions": [condition]})
-    database.execute("INSERT INTO INV.KEYED VALUES (2000, 'behind', NULL)")
+    database.execute("INSERT INTO INV.KEYED VALUES (2000, 'later', NULL)")
     run.step_until(
         lambda: any(e.get("op") == "c" and e["key"].get("A") == 2000 for e in run.events())
     )

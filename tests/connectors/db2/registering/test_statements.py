@@ -11,7 +11,7 @@ import pytest
 
 from headrace.connectors.db2.checks.replication import registering, unregistered
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.registering.statements import Step, adding, removing
+from headrace.connectors.db2.registering.statements import RegistrationStep, adding, removing
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.table import Column, Table
 
@@ -26,7 +26,7 @@ PROPERTIES = {
 CONFIG = Db2Config.parse(PROPERTIES)
 
 
-def texts(steps: Iterable[Step]) -> list[str]:
+def texts(steps: Iterable[RegistrationStep]) -> list[str]:
     return [step.sql for step in steps]
 
 

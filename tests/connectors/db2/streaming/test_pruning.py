@@ -116,7 +116,7 @@ def test_pruning_inside_of_a_window_is_a_new_snapshot_when_needed(
         database.capture.advance()
         values = reader.await_changes(2 * ROWS)
     database.capture.start()
-    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'behind')")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'later')")
     last = reader.await_changes(2 * ROWS + 1)[-1]
     reader.stop()
     assert [value["op"] for value in values] == ["r"] * 2 * ROWS
@@ -133,7 +133,7 @@ def test_pruning_while_stopped_is_a_new_snapshot_when_needed(database: Db2Databa
     database.capture.await_captured()
     prune(database)
     reader.await_changes(2)
-    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (3, 'behind')")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (3, 'later')")
     values = reader.await_changes(3)
     reader.stop()
     assert [(value["op"], value["after"]["ID"]) for value in values] == [
@@ -249,25 +249,25 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
 
     def act() -> None:
         prune(database)
-        database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'behind')")
+        database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'later')")
         database.capture.advance()
 
-    def is_behind() -> bool:
+    def is_in_replacement() -> bool:
         return any(value["after"]["ID"] == 1000 for value in reader.values())
 
     fill(database, 0)
     with lost_after_window(monkeypatch, act) as lost:
         database.capture.advance()
         with pytest.raises(HeadraceError) as caught:
-            reader.step_until(is_behind)
+            reader.step_until(is_in_replacement)
     assert (lost.is_set(), caught.value.code) == (True, PRUNED), caught.value
     reader.stop()
     if mode == "when_needed":
-        values = reader.step_until(is_behind).values()
+        values = reader.step_until(is_in_replacement).values()
         assert [value["op"] for value in values[-2 * ROWS - 1 :]] == ["r"] * (2 * ROWS + 1)
     else:
         with pytest.raises(HeadraceError, match=PRUNED):
-            reader.step_until(is_behind)
+            reader.step_until(is_in_replacement)
     reader.stop()
 
 

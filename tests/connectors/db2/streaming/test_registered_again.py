@@ -42,7 +42,7 @@ def test_a_table_that_is_registered_again_under_the_same_name_is_a_gap(
     look(reader, database)
     assert ("was registered again" in caplog.text) is not is_seen_gone
     capture.set_state(f"CDC_{SCHEMA}_T", "A")
-    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (4, 'behind')")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (4, 'later')")
     capture.start()
     with pytest.raises(HeadraceError) as caught:
         reader.step_until(lambda: any(v["after"].get("ID") == 4 for v in reader.values()))

@@ -18,7 +18,7 @@ from headrace.connectors.db2.lsn import LSN_BYTES, lsn_of, place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resume
-from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.spool.spool import Spool
 from headrace.streaming.changes.kernels import row_kernel
@@ -153,22 +153,24 @@ def test_what_comes_is_what_lies_after_the_last_change(
 
     again = read(made, later, altered_later, position)
     count = rows_until(again.rows, position)
-    behind = again.rows[count:]
-    rest = [change for change in made if change.table in later and change.place > last.place]
-    shown = [row for row in behind if row["relation"] != SCHEMA_CHANGES and row["operation"]]
+    rest = again.rows[count:]
+    expected_changes = [
+        change for change in made if change.table in later and change.place > last.place
+    ]
+    shown = [row for row in rest if row["relation"] != SCHEMA_CHANGES and row["operation"]]
     assert [(int(row["relation"]), row["place"]) for row in shown] == [
-        (change.table, low_half(change.place)) for change in rest
+        (change.table, low_half(change.place)) for change in expected_changes
     ]
     schema_changes = [
-        number for number, row in enumerate(behind) if row["relation"] == SCHEMA_CHANGES
+        number for number, row in enumerate(rest) if row["relation"] == SCHEMA_CHANGES
     ]
-    firsts = {change.table: change.place for change in reversed(rest)}
+    firsts = {change.table: change.place for change in reversed(expected_changes)}
     expected = {low_half(place) for table, place in firsts.items() if table in altered_later}
-    assert {behind[number]["place"] for number in schema_changes} == expected
-    ordinals = [int(row["ordinal"]) for row in behind]
+    assert {rest[number]["place"] for number in schema_changes} == expected
+    ordinals = [int(row["ordinal"]) for row in rest]
     assert ordinals == sorted(ordinals)
     assert all(ordinal > position.messages for ordinal in ordinals)
-    keys = [(int(row["ordinal"]), int(row["part"])) for row in behind]
+    keys = [(int(row["ordinal"]), int(row["part"])) for row in rest]
     assert len(set(keys)) == len(keys)
     if later == captured and altered_later == altered:
         whole = before.rows[cut + 1 :]

@@ -116,9 +116,9 @@ def test_tables_that_are_added_meanwhile_come_from_the_place_on(
     last = place_of(parse_lsn(offset["change_lsn"]))
     reader.configure({**reader.properties, **tables(TABLES)})
     until_the_end(reader)
-    behind = made.index(before[-1]) + 1
+    following = made.index(before[-1]) + 1
     assert last > 0
-    assert come(reader) == before + made[behind:]
+    assert come(reader) == before + made[following:]
 
 
 @pytest.mark.parametrize("later", ["A", "BC", "ABC"])

@@ -13,7 +13,7 @@ from tests.servers.db2 import SCHEMA, Db2Database
 
 pytestmark = pytest.mark.db2
 FIRST = f"CDC_{SCHEMA}_T"
-BEFORE_AND_BEHIND = pytest.mark.parametrize("second", ["A_SECOND", "Z_SECOND"])
+BEFORE_AND_AFTER = pytest.mark.parametrize("second", ["A_SECOND", "Z_SECOND"])
 """The name of the second registration comes before that of the first one, or after it."""
 
 
@@ -41,7 +41,7 @@ def read_all(reading: Reader, database: Db2Database) -> None:
     reading.step_until(lambda: reading.offsets[-1]["commit_lsn"] >= place)
 
 
-@BEFORE_AND_BEHIND
+@BEFORE_AND_AFTER
 @pytest.mark.parametrize("restarts", [False, True])
 def test_it_continues_where_both_were_pruned_up_to_what_is_read(
     reading: Reader, db2_database: Db2Database, second: str, restarts: bool
@@ -56,7 +56,7 @@ def test_it_continues_where_both_were_pruned_up_to_what_is_read(
     assert reading.await_changes(3)[-1]["after"] == {"ID": 3, "NAME": "three", "MORE": 33}
 
 
-@BEFORE_AND_BEHIND
+@BEFORE_AND_AFTER
 def test_it_continues_where_the_first_one_is_pruned_after_its_beginning(
     reading: Reader, db2_database: Db2Database, second: str
 ) -> None:

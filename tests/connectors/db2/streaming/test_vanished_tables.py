@@ -31,12 +31,12 @@ def test_a_vanished_change_table_is_reported_once_and_again_after_it_was_back(
         with connect(config) as connection:
             catalog = Catalog(connection)
             (span,) = spans(registrations(connection, config))
-            there = [tables.describe(catalog, span) is not None for _ in range(3)]
-            for is_there in there:
+            are_described = [tables.describe(catalog, span) is not None for _ in range(3)]
+            for is_there in are_described:
                 tables.warn_of_vanished([] if is_there else [span])
-        assert len(set(there)) == 1
+        assert len(set(are_described)) == 1
         gone = f"The change table ASNCDC.CDC_{SCHEMA}_T of {SCHEMA}.T no longer exists"
-        return there[0], sum(gone in record.message for record in caplog.records)
+        return are_described[0], sum(gone in record.message for record in caplog.records)
 
     assert described() == (True, 0)
     change_table = f'ASNCDC."CDC_{SCHEMA}_T"'

@@ -141,8 +141,8 @@ def test_names_of_the_sites_subscriptions_are_numbers_and_codes_of_registrations
     names = {"TARGET_SERVER": "CANARY1", "TARGET_OWNER": "CANARY2", "TARGET_TABLE": "CANARY3",
              "APPLY_QUAL": "CANARY4", "SET_NAME": "CANARY5", "CNTL_SERVER": "CANARY6"}  # fmt: skip
     for table in ("IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"):
-        there = set(columns_of(db2_database, table))
-        given = ", ".join(f"{name} = '{value}'" for name, value in names.items() if name in there)
+        present = set(columns_of(db2_database, table))
+        given = ", ".join(f"{name} = '{value}'" for name, value in names.items() if name in present)
         db2_database.execute(f"UPDATE ASNCDC.{table} SET {given}")
     codes = {"STATE_INFO": "ASN0073E", "STOP_ON_ERROR": "N", "OPTION_FLAGS": "NNYN"}
     given = ", ".join(f"{name} = '{value}'" for name, value in codes.items())

@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from headrace.connectors.mongodb.reading.document_images import id_of
 from headrace.connectors.mongodb.reading.id_ranges import (
     IdRange,
-    id_behind,
+    id_after,
     largest_id,
     read_batches,
 )
@@ -58,9 +58,9 @@ def test_ranges_cross_the_types_of_ids(
         last = len(present) if upper is None else present.index(upper)
         run = IdRange(mongo_database.name, kind, lower, upper)
         assert ids(mongo_database, session, run) == present[first:last]
-        behind = IdRange(mongo_database.name, kind, lower, upper, ends_with=True)
+        rest = IdRange(mongo_database.name, kind, lower, upper, ends_with=True)
         assert (
-            ids(mongo_database, session, behind, excludes_lower=lower is not None)
+            ids(mongo_database, session, rest, excludes_lower=lower is not None)
             == present[first + (lower is not None) : last + 1]
         )
     top = IdRange(mongo_database.name, kind, present[-1])
@@ -76,13 +76,13 @@ def test_a_range_has_a_condition_and_a_limit(
     id_range = IdRange(mongo_database.name, "t", condition=condition, limit=20, batch=7)
     expected = [b"\x10" + (3 * i + 1).to_bytes(4, "little") for i in range(100)]
     assert ids(mongo_database, session, id_range) == expected[:20]
-    behind = IdRange(
+    rest = IdRange(
         mongo_database.name, "t", expected[4], expected[50], ends_with=True, condition=condition
     )
-    assert ids(mongo_database, session, behind, excludes_lower=True) == expected[5:51]
-    assert id_behind(mongo_database.client, session, behind, 10) == expected[14]
-    assert id_behind(mongo_database.client, session, behind, 1000) is None
-    assert largest_id(mongo_database.client, session, behind) == expected[-1]
+    assert ids(mongo_database, session, rest, excludes_lower=True) == expected[5:51]
+    assert id_after(mongo_database.client, session, rest, 10) == expected[14]
+    assert id_after(mongo_database.client, session, rest, 1000) is None
+    assert largest_id(mongo_database.client, session, rest) == expected[-1]
 
 
 def test_a_read_whose_cursor_is_killed_continues_after_the_last_document(

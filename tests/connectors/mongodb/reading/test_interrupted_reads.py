@@ -68,7 +68,7 @@ def test_a_snapshot_continues(
     assert 0 not in hits
     assert [key for _, key in read(run)] == [str(i) for i in range(COUNT)]
     disturb(mongo_database)
-    things.insert_one({"_id": "behind"})
+    things.insert_one({"_id": "later"})
     run.until(COUNT + 1)
     run.stop()
 

@@ -116,7 +116,7 @@ def test_a_snapshot_that_is_cut_short_continues_or_begins_again(
     assert len(set(read(run))) == 3000
     marks = [value(row)["source"]["snapshot"] for row in run.in_order()]
     assert marks.count("last") == 1
-    mongo_database.collections["first"].insert_one({"_id": "behind"})
+    mongo_database.collections["first"].insert_one({"_id": "later"})
     count = len(run.records)
     run.until(count + 1)
     assert operations(run)[-1] == "c"

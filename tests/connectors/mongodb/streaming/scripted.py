@@ -16,9 +16,9 @@ from headrace.connect.rows import NULL
 from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.position import MongoPosition, at_token
 from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
-from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
+from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, MongoReaderOptions
 from headrace.connectors.mongodb.streaming.replies import Reply, read_reply
 from headrace.documents.fields import FieldRules, PathRule
 from headrace.errors import HeadraceError
@@ -75,12 +75,12 @@ class ScriptedCursor(ChangeStreamCursor):
         pass
 
 
-def reply(events: Sequence[Event | bytes], behind: Event, operation_time: int = 0) -> Reply:
+def reply(events: Sequence[Event | bytes], token: Event, operation_time: int = 0) -> Reply:
     """A reply of the server; events may be bytes, sound or not."""
     raw = [e if isinstance(e, bytes) else bson.encode(e) for e in events]
     body = b"".join(b"\x03%d\0" % number + document for number, document in enumerate(raw))
     batch = (len(body) + 5).to_bytes(4, "little") + body + b"\0"
-    rest = bson.encode({"postBatchResumeToken": behind, "id": Int64(1), "ns": "d.$cmd.aggregate"})
+    rest = bson.encode({"postBatchResumeToken": token, "id": Int64(1), "ns": "d.$cmd.aggregate"})
     inner = b"\x04nextBatch\0" + batch + rest[4:-1]
     cursor = (len(inner) + 5).to_bytes(4, "little") + inner + b"\0"
     time = Timestamp(operation_time >> 32, operation_time & 0xFFFFFFFF)
@@ -129,7 +129,7 @@ def read(
 ) -> Read:
     """Receives a stream until a condition holds; `fields` are rules for documents of d.c. Raises
     HeadraceError."""
-    collections = Collections(
+    collections = KnownCollections(
         KeyRendering(EventSettings("p", MongoSource())),
         captures,
         lambda database, name: CollectionFacts(f"p.{database}.{name}", database, name),
@@ -139,7 +139,7 @@ def read(
         cursor,
         collections,
         at_token(bson.encode(token(1))) if start is None else start,
-        ReaderOptions(TOMBSTONES, borders, wall_times),
+        MongoReaderOptions(TOMBSTONES, borders, wall_times),
         _translate,
         StreamProgress(),
     )
@@ -170,7 +170,7 @@ def _translate(error: PyMongoError) -> HeadraceError:
 
 
 def _now(
-    spool: Spool, receiver: Receiver, reader: ChangeStreamReader, collections: Collections
+    spool: Spool, receiver: Receiver, reader: ChangeStreamReader, collections: KnownCollections
 ) -> Read:
     rows, ends = [], []
 
@@ -180,7 +180,7 @@ def _now(
     for piece in spool.pieces:
         transactions = piece.index.transactions_now()
         for row in piece.index.rows_now():
-            mine = transactions[row["transaction"]]
+            transaction = transactions[row["transaction"]]
             operation = int(row["operation"])
             rows.append(
                 Row(
@@ -192,15 +192,15 @@ def _now(
                     image(int(row["old"])),
                     image(int(row["new"])),
                     image(int(row["extra"])),
-                    image(int(mine["image"])),
-                    None if mine["xid"] == NULL else int(mine["xid"]),
-                    None if mine["last_commit"] == NULL else int(mine["last_commit"]),
-                    int(mine["commit_ms"]),
+                    image(int(transaction["image"])),
+                    None if transaction["xid"] == NULL else int(transaction["xid"]),
+                    None if transaction["last_commit"] == NULL else int(transaction["last_commit"]),
+                    int(transaction["commit_ms"]),
                     int(row["hash"]),
                 )
             )
         for end in piece.index.ends_now():
-            position = MongoPosition().behind(end)
+            position = MongoPosition().after(end)
             assert position.unread is not None
             memory = memory_at(spool.pieces, position.unread.token)
             ends.append(

@@ -15,7 +15,7 @@ from headrace.connectors.mongodb.streaming.cursor import (
     ChangeStreamCursor,
     Client,
     OneServer,
-    behind_token,
+    after_token,
     from_time,
 )
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
@@ -90,11 +90,11 @@ def test_batches_follow_one_another_and_say_where_to_continue(
         rows.insert_one({"_id": key})
     assert keys_until(cursor, 249) == list(range(250))
     again = open_cursor()
-    first = events(again.open(behind_token(start)))
+    first = events(again.open(after_token(start)))
     assert [event["documentKey"]["_id"] for event in first] == list(range(len(first)))
     middle = bson.encode(first[10]["_id"])
     other = open_cursor()
-    assert events(other.open(behind_token(middle)))[0]["documentKey"]["_id"] == 11
+    assert events(other.open(after_token(middle)))[0]["documentKey"]["_id"] == 11
     empty = open_cursor()
     before = empty.open(from_time(token_time(middle)), batch_size=0)
     assert before.is_empty

@@ -32,11 +32,11 @@ NOON_MS = 1714564800000
 SESSION = {"id": bson.Binary(b"s" * 16, 4), "uid": b"u" * 32}
 
 
-def rows_of(*batches: Sequence[Event], behind: Event | None = None, **more: Any) -> Read:
+def rows_of(*batches: Sequence[Event], end_token: Event | None = None, **more: Any) -> Read:
     """The rows that are received of these batches."""
     last = batches[-1][-1]
     scripted = [(batch, batch[-1]["_id"]) for batch in batches]
-    scripted[-1] = (scripted[-1][0], behind or last["_id"])
+    scripted[-1] = (scripted[-1][0], end_token or last["_id"])
     time = last["clusterTime"]
     events = [event for batch in batches for event in batch if "splitEvent" not in event]
     of_that_time = sum(event.get("clusterTime") == time for event in events)
@@ -137,7 +137,7 @@ def test_events_that_are_no_changes_make_no_rows_and_move_the_position() -> None
     ]
     stream = rows_of([event("insert", 5), *others])
     assert len(stream.rows) == 1
-    end = MongoPosition().behind(stream.receiver.received.end)
+    end = MongoPosition().after(stream.receiver.received.end)
     assert end == MongoPosition(at(10), 1, bson.encode(others[-1]["_id"]), 1)
     assert stream.receiver.received.filtered == 0
 
@@ -178,8 +178,8 @@ def test_events_of_one_time_are_numbered_also_after_a_restart() -> None:
 
 
 def test_the_token_after_a_batch_is_a_position_of_its_own() -> None:
-    stream = rows_of([event("insert", 5)], behind=token(9))
-    end = MongoPosition().behind(stream.receiver.received.end)
+    stream = rows_of([event("insert", 5)], end_token=token(9))
+    end = MongoPosition().after(stream.receiver.received.end)
     assert end == at_token(bson.encode(token(9)))
     assert stream.receiver.received.complete == at(9, 2) << 64
 

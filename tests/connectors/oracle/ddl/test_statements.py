@@ -78,7 +78,7 @@ def test_several_clauses_are_one_change() -> None:
         "DROP TABLE S.T",
         " /* told */ DROP TABLE S.T ;\n",
         "-- told\nDROP TABLE S.T;\0",
-        "DROP TABLE S.T /* behind */ ; /",
+        "DROP TABLE S.T /* after */ ; /",
     ],
 )
 def test_a_statement_is_emitted_without_the_text_around_it(written: str) -> None:

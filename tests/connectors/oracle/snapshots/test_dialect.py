@@ -82,7 +82,7 @@ def test_rows_are_read_as_of_the_snapshot_and_after_a_row_as_of_a_later_scn() ->
         f'SELECT {columns} FROM "S"."T" AS OF SCN 70 "t" '
         'WHERE "t"."ID" >= 5 AND "t"."ID" < 9 ORDER BY "t"."ID"'
     )
-    assert pickle.loads(pickle.dumps(query)).statement(80, query.key_behind(("6", None))) == (
+    assert pickle.loads(pickle.dumps(query)).statement(80, query.key_of(("6", None))) == (
         f'SELECT {columns} FROM "S"."T" AS OF SCN 80 "t" '
         'WHERE ("t"."ID" > 6) AND "t"."ID" >= 5 AND "t"."ID" < 9 ORDER BY "t"."ID"'
     )
@@ -101,7 +101,7 @@ def test_every_statement_that_is_put_together_is_one_of_those_that_are_sent() ->
     statements = [
         at.filled([("S", "T"), ("S", "U")]),
         at.count([("S", "T")], None),
-        at.key_behind(("S", "T"), [ID, AT], [at.compared([ID, AT], ">=", ["1", "2"])], 50),
+        at.key_after(("S", "T"), [ID, AT], [at.compared([ID, AT], ">=", ["1", "2"])], 50),
         at.largest_key(("S", "T"), [ID], [], alone=True),
         at.bounds(("S", "T"), [ID], [], alone=True, size=10, count=3),
         at.rows(("S", "T"), at.columns(["ID"]), [ID], [], limit=9),

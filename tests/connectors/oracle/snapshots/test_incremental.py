@@ -103,7 +103,7 @@ def test_a_blocking_snapshot_reads_what_its_filter_selects(database: OracleDatab
     condition = {"data-collection": f"{PDB}.INV.KEYED", "filter": "A < 10 AND b <> 'b''x'"}
     ask(database, "blocking", **{"additional-conditions": [condition]})
     run.step_until(lambda: len(read(run)) >= 30)
-    insert(database, 2000, "behind")
+    insert(database, 2000, "later")
     run.step_until(
         lambda: any(e.get("op") == "c" and e["key"].get("A") == 2000 for e in run.events())
     )
@@ -120,7 +120,7 @@ def test_a_filter_that_is_no_condition_ends_the_table_and_not_the_stream(
         "filter": "A IN (SELECT 1 FROM INV.SIGNALS)",
     }
     ask(database, **{"additional-conditions": [condition]})
-    insert(database, 2000, "behind")
+    insert(database, 2000, "later")
     run.step_until(
         lambda: any(e.get("op") == "c" and e["key"].get("A") == 2000 for e in run.events())
     )

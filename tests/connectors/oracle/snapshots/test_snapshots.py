@@ -356,7 +356,7 @@ def test_what_changes_while_rows_are_read_comes_after_them(database: OracleDatab
 
 
 @pytest.mark.parametrize(
-    ("mode", "names"), [("skip", ["behind"]), ("transaction_view_only", ["before", "behind"])]
+    ("mode", "names"), [("skip", ["later"]), ("transaction_view_only", ["before", "later"])]
 )
 def test_transactions_that_are_open_are_captured_whole_where_they_are_looked_for(
     database: OracleDatabase, mode: str, names: list[str]
@@ -366,13 +366,13 @@ def test_transactions_that_are_open_are_captured_whole_where_they_are_looked_for
     name = "internal_log_mining_transaction_snapshot_boundary_mode"
     run = reader(database, table_include_list=r"INV\.KEYLESS", **{name: mode})
     assert [row["after"]["T"] for row in snapshot(run)] == ["one", "two"]
-    opened.insert("INV.KEYLESS", T="behind")
+    opened.insert("INV.KEYLESS", T="later")
     opened.commit()
 
     def created() -> list[str]:
         return [event["after"]["T"] for event in changes(run) if event["op"] == "c"]
 
-    run.step_until(lambda: "behind" in created())
+    run.step_until(lambda: "later" in created())
     run.stop()
     assert created() == names
 

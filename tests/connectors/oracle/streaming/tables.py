@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FoundTable:
-    """See headrace.connectors.oracle.streaming.row_words.RowTable."""
+    """See headrace.connectors.oracle.streaming.row_effects.RowTable."""
 
     relation: int = 3
     model: int = 0

@@ -137,7 +137,7 @@ def test_the_databases_clock_may_change(
     assert times[1] - times[0] == (scns[1] - scns[0]) * 1000 - 2 * 3600 * 1000
 
 
-def test_redo_that_is_behind_the_position_is_waited_for(
+def test_a_stream_waits_for_redo_that_does_not_reach_its_position(
     oracle_database: OracleDatabase,
 ) -> None:
     """The slowest redo thread may have written less than the SCN at which the stream begins."""

@@ -131,7 +131,7 @@ def test_a_large_value_after_a_rollback_to_a_savepoint_is_not_lost(
         transaction.update(TABLE, {"ID": 1}, C="undone")
         transaction.update(TABLE, {"ID": 1}, NAME="undone", C="undone, too", B="01")
         transaction.rollback_to("here")
-        transaction.update(TABLE, {"ID": 1}, C="behind it")
+        transaction.update(TABLE, {"ID": 1}, C="after it")
         transaction.savepoint("there")
         transaction.delete(TABLE, ID=1)
         transaction.rollback_to("there")
@@ -140,7 +140,7 @@ def test_a_large_value_after_a_rollback_to_a_savepoint_is_not_lost(
         (
             "c",
             None,
-            {"ID": 1, "NAME": "one", "C": "behind it", "B": base64.b64encode(b"\0").decode()},
+            {"ID": 1, "NAME": "one", "C": "after it", "B": base64.b64encode(b"\0").decode()},
         )
     ]
 

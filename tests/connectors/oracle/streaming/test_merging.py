@@ -409,7 +409,7 @@ def test_bytes_of_a_text_are_read_in_its_character_set() -> None:
     assert after[2] == "é"
 
 
-def test_a_part_that_begins_too_far_behind_is_an_error() -> None:
+def test_a_part_that_begins_too_late_in_the_value_is_an_error() -> None:
     with pytest.raises(HeadraceError):
         merged(locator(), write("x", 1 << 30))
     with pytest.raises(HeadraceError):

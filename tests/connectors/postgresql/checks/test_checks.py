@@ -25,8 +25,8 @@ def findings(database: Database, **more: str) -> list[Finding]:
     return check(parse_configuration(database.properties() | changes))
 
 
-def codes(found: list[Finding], level: str) -> set[str]:
-    return {finding.code for finding in found if finding.level == level}
+def codes(reported: list[Finding], level: str) -> set[str]:
+    return {finding.code for finding in reported if finding.level == level}
 
 
 def errors(database: Database, **more: str) -> set[str]:
@@ -44,10 +44,10 @@ def role(database: Database) -> Iterator[str]:
 @pytest.mark.parametrize("postgres", [16, 18], indirect=True)
 def test_a_ready_database_has_no_errors_and_nothing_is_made(database: Database) -> None:
     database.execute(ROWS)
-    found = findings(database)
-    assert codes(found, "error") == set()
-    assert codes(found, "warning") == {"postgresql.wal_unlimited"}
-    assert all(finding.remedy for finding in found if finding.level != "ok")
+    reported = findings(database)
+    assert codes(reported, "error") == set()
+    assert codes(reported, "warning") == {"postgresql.wal_unlimited"}
+    assert all(finding.remedy for finding in reported if finding.level != "ok")
     assert database.execute("SELECT count(*) FROM pg_publication") == [(0,)]
     slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
     assert database.execute(slots, (database.name,)) == [(0,)]
@@ -59,9 +59,9 @@ def test_the_least_privileges_suffice_for_a_look_and_for_a_start(
 ) -> None:
     database.execute(f"{ROWS}; CREATE PUBLICATION {database.name} FOR TABLE t; "
                      f"GRANT SELECT ON t TO {role}")  # fmt: skip
-    found = findings(database, database__user=role, publication__autocreate__mode="disabled")
-    assert codes(found, "error") == set()
-    assert {"postgresql.publication", "postgresql.select"} <= codes(found, "ok")
+    reported = findings(database, database__user=role, publication__autocreate__mode="disabled")
+    assert codes(reported, "error") == set()
+    assert {"postgresql.publication", "postgresql.select"} <= codes(reported, "ok")
 
 
 def test_missing_grants_are_named_with_the_statement_that_gives_them(
@@ -69,10 +69,10 @@ def test_missing_grants_are_named_with_the_statement_that_gives_them(
 ) -> None:
     database.execute(f'{ROWS}; CREATE SCHEMA "Odd"; CREATE TABLE "Odd"."T" (id int PRIMARY KEY); '
                      f'GRANT SELECT ON "Odd"."T" TO {role}')  # fmt: skip
-    found = findings(database, database__user=role)
-    missing = [f for f in found if f.code == "postgresql.no_privilege"]
+    reported = findings(database, database__user=role)
+    missing = [f for f in reported if f.code == "postgresql.no_privilege"]
     assert len(missing) == 2
-    assert codes(found, "error") == {
+    assert codes(reported, "error") == {
         "postgresql.no_privilege", "postgresql.publication_privilege",
     }  # fmt: skip
     for finding in missing:
@@ -104,16 +104,16 @@ def test_a_role_without_replication_is_named(database: Database, role: str) -> N
 def test_a_login_that_fails_is_the_only_finding(
     database: Database, change: dict[str, str], code: str
 ) -> None:
-    found = findings(database, **change)
-    assert [(f.code, f.level) for f in found] == [(code, "error")]
-    assert "unused" not in found[0].message
+    reported = findings(database, **change)
+    assert [(f.code, f.level) for f in reported] == [(code, "error")]
+    assert "unused" not in reported[0].message
 
 
 def test_a_missing_role_comes_with_a_hint_that_is_no_statement_of_the_script(
     database: Database,
 ) -> None:
-    found = findings(database, database__user='no"body')
-    lines = list(script(found))
+    reported = findings(database, database__user='no"body')
+    lines = list(script(reported))
     hint = '-- CREATE ROLE "no""body" LOGIN REPLICATION PASSWORD \'…\';'
     assert hint in lines
     assert all(line.startswith("--") for line in lines)
@@ -122,15 +122,15 @@ def test_a_missing_role_comes_with_a_hint_that_is_no_statement_of_the_script(
 def test_tables_that_are_not_there_are_named(database: Database) -> None:
     database.execute(ROWS)
     assert errors(database, table__include__list="public.u") == {"postgresql.no_tables"}
-    found = findings(database, table__include__list="public.t,public.u")
-    assert "postgresql.unmatched_expression" in codes(found, "warning")
+    reported = findings(database, table__include__list="public.t,public.u")
+    assert "postgresql.unmatched_expression" in codes(reported, "warning")
 
 
 def test_every_column_with_a_type_that_is_left_out_is_named(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, a pg_lsn, b tsquery, c bigint)")
-    found = [f for f in findings(database) if f.code == "postgresql.type_left_out"]
-    assert ["column a" in f.message for f in found] == [True, False]
-    assert "column b" in found[1].message
+    reported = [f for f in findings(database) if f.code == "postgresql.type_left_out"]
+    assert ["column a" in f.message for f in reported] == [True, False]
+    assert "column b" in reported[1].message
     assert "postgresql.types" in codes(findings(database, column__exclude__list=".*[ab]"), "ok")
 
 
@@ -160,22 +160,22 @@ def test_replica_identities_are_distinguished(
 
 def test_a_key_that_the_replica_identity_lacks_is_named(database: Database) -> None:
     database.execute(ROWS)
-    found = findings(database, message__key__columns="public.t:v")
-    (partial,) = [each for each in found if each.code == "postgresql.key_not_in_identity"]
+    reported = findings(database, message__key__columns="public.t:v")
+    (partial,) = [each for each in reported if each.code == "postgresql.key_not_in_identity"]
     assert partial.remedy == 'ALTER TABLE "public"."t" REPLICA IDENTITY FULL;'
-    found = findings(database, message__key__columns="public.t:nothing")
-    assert "debezium.key_column_missing" in codes(found, "warning")
+    reported = findings(database, message__key__columns="public.t:nothing")
+    assert "debezium.key_column_missing" in codes(reported, "warning")
 
 
 def test_the_identity_that_will_be_set_counts(database: Database, role: str) -> None:
     database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER TABLE t REPLICA IDENTITY NOTHING")
     rule = {"replica.identity.autoset.values": r"public\.t:FULL"}
     assert "postgresql.replica_identity_full" in codes(findings(database, **rule), "ok")
-    found = findings(database, database__user=role, **rule)
+    reported = findings(database, database__user=role, **rule)
     assert {"postgresql.identity_not_owned", "postgresql.no_replica_identity"} <= codes(
-        found, "warning"
+        reported, "warning"
     )
-    remedies = " ".join(finding.remedy for finding in found)
+    remedies = " ".join(finding.remedy for finding in reported)
     assert "REPLICA IDENTITY FULL;" in remedies
 
 
@@ -192,8 +192,8 @@ def test_the_guardrail_and_a_wrong_hash_are_findings(database: Database) -> None
 def test_row_security_is_named(database: Database, role: str) -> None:
     database.execute(f"{ROWS}; GRANT SELECT ON t TO {role}; ALTER TABLE t ENABLE ROW LEVEL "
                      f"SECURITY; CREATE PUBLICATION {database.name} FOR TABLE t")  # fmt: skip
-    found = findings(database, database__user=role)
-    assert "postgresql.row_security" in codes(found, "warning")
+    reported = findings(database, database__user=role)
+    assert "postgresql.row_security" in codes(reported, "warning")
 
 
 def test_slots_that_cannot_serve_are_named(database: Database) -> None:
@@ -218,10 +218,10 @@ def test_a_publication_without_a_captured_table_is_an_error(database: Database) 
     name = database.name
     database.execute(f"{ROWS}; CREATE TABLE u (id int PRIMARY KEY)")
     database.execute(f"CREATE PUBLICATION {name} FOR TABLE u WITH (publish = 'insert')")
-    found = findings(database)
-    assert codes(found, "error") == {"postgresql.not_published"}
-    assert "postgresql.operations_not_published" in codes(found, "warning")
-    database.execute(next(f.remedy for f in found if f.level == "error").partition(": ")[2])
+    reported = findings(database)
+    assert codes(reported, "error") == {"postgresql.not_published"}
+    assert "postgresql.operations_not_published" in codes(reported, "warning")
+    database.execute(next(f.remedy for f in reported if f.level == "error").partition(": ")[2])
     assert errors(database) == set()
 
 
@@ -272,17 +272,19 @@ def test_partitions_whose_changes_carry_another_name_are_an_error(
     if made:
         database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE p "
                          f"WITH (publish_via_partition_root = {via_root})")  # fmt: skip
-    found = errors(database, table__include__list=captured, publish__via__partition__root=via_root)
-    assert found == ({"postgresql.partitions_not_captured"} if lost else set())
+    reported = errors(
+        database, table__include__list=captured, publish__via__partition__root=via_root
+    )
+    assert reported == ({"postgresql.partitions_not_captured"} if lost else set())
 
 
 def test_a_server_that_cannot_serve_is_described() -> None:
     settings = {"wal_level": "replica", "max_replication_slots": "0", "wal_sender_timeout": "2s"}
     with PostgresServer(16, settings) as server:
         server.execute(ROWS)
-        found = check(parse_configuration(Database(server, "postgres").properties()))
-    assert codes(found, "error") == {"postgresql.wal_level", "postgresql.limit_reached"}
-    assert "postgresql.wal_sender_timeout" in codes(found, "warning")
+        reported = check(parse_configuration(Database(server, "postgres").properties()))
+    assert codes(reported, "error") == {"postgresql.wal_level", "postgresql.limit_reached"}
+    assert "postgresql.wal_sender_timeout" in codes(reported, "warning")
 
 
 def test_the_command_prints_findings_and_ends_with_1_on_errors(
@@ -309,18 +311,18 @@ def test_a_snapshot_without_stream_is_looked_at_for_rows_alone(
 ) -> None:
     database.execute(f"CREATE TABLE t (id int PRIMARY KEY); ALTER ROLE {role} NOREPLICATION")
     database.execute(f"GRANT SELECT ON t TO {role}")
-    found = findings(database, **{"snapshot.mode": "initial_only", "database.user": role})
-    assert codes(found, "error") == set()
-    assert "postgresql.rows_only" in codes(found, "ok")
+    reported = findings(database, **{"snapshot.mode": "initial_only", "database.user": role})
+    assert codes(reported, "error") == set()
+    assert "postgresql.rows_only" in codes(reported, "ok")
 
 
 def test_what_a_snapshot_would_not_read_as_meant_is_named(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     overrides = "snapshot.select.statement.overrides"
     more = {overrides: "public.t,public.u", "snapshot.include.collection.list": "public.x"}
-    found = findings(database, **more, **{f"{overrides}.public.t": "SELECT * FROM t"})
+    reported = findings(database, **more, **{f"{overrides}.public.t": "SELECT * FROM t"})
     assert {"postgresql.override_missing", "postgresql.unmatched_expression"} <= codes(
-        found, "warning"
+        reported, "warning"
     )
     assert errors(database, **more, **{f"{overrides}.public.t": "SELECT x"}) == {
         "postgresql.override"
@@ -351,9 +353,9 @@ def test_tables_that_share_a_topic_or_a_schema_name_are_named(
     said: str | None,
 ) -> None:
     database.execute(tables)
-    found = [f for f in findings(database, **properties) if f.code == "postgresql.shared_name"]
-    assert [f.level for f in found] == ([] if said is None else ["warning"])
-    assert all(said is not None and said in f.message for f in found)
+    reported = [f for f in findings(database, **properties) if f.code == "postgresql.shared_name"]
+    assert [f.level for f in reported] == ([] if said is None else ["warning"])
+    assert all(said is not None and said in f.message for f in reported)
     changes = {name.replace("__", "."): value for name, value in properties.items()}
     reader = Reader(database.properties() | {"snapshot.mode": "no_data"} | changes)
     reader.step()

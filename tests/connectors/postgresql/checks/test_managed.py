@@ -142,9 +142,9 @@ def services(function):  # type: ignore[no-untyped-def]
 
 @services
 def test_a_service_is_known_by_its_own_facts(imitated: Database, service: Service) -> None:
-    found = findings(imitated)["postgresql.managed"]
-    assert found.level == "ok"
-    name, _, facts = found.message.removesuffix(")").partition("'s (")
+    reported = findings(imitated)["postgresql.managed"]
+    assert reported.level == "ok"
+    name, _, facts = reported.message.removesuffix(")").partition("'s (")
     assert name == f"The server is {service.name}"
     known = service.facts
     if service.function:  # RDS's facts do not distinguish it from RDS
@@ -154,16 +154,16 @@ def test_a_service_is_known_by_its_own_facts(imitated: Database, service: Servic
 
 @services
 def test_remedies_of_a_service_need_no_superuser(imitated: Database, service: Service) -> None:
-    found = findings(imitated)
-    assert service.decoding in found["postgresql.wal_level"].remedy
+    reported = findings(imitated)
+    assert service.decoding in reported["postgresql.wal_level"].remedy
     replication = service.replication.replace("{role}", '"cdc"')
-    assert replication in found["postgresql.no_replication_privilege"].remedy
-    assert service.slots in found["postgresql.limit_reached"].remedy
-    publication = found["postgresql.publication_privilege"].remedy
+    assert replication in reported["postgresql.no_replication_privilege"].remedy
+    assert service.slots in reported["postgresql.limit_reached"].remedy
+    publication = reported["postgresql.publication_privilege"].remedy
     assert publication.startswith("As the owner of the tables")
     assert "CREATE PUBLICATION" in publication
-    assert "database.sslmode=verify-full" in found["postgresql.tls_unverified"].remedy
-    text = " ".join(finding.remedy for finding in found.values())
+    assert "database.sslmode=verify-full" in reported["postgresql.tls_unverified"].remedy
+    text = " ".join(finding.remedy for finding in reported.values())
     assert "As a superuser" not in text
     assert "ALTER SYSTEM" not in text
     assert "pg_hba.conf" not in text
@@ -179,11 +179,11 @@ def test_a_start_that_is_refused_has_the_remedy_of_the_service(
 
 
 def test_a_server_of_nobodys_has_the_remedies_of_a_superuser(bare: Database) -> None:
-    found = findings(bare)
-    assert not {"postgresql.managed", "postgresql.tls_unverified"} & found.keys()
-    assert "ALTER SYSTEM SET wal_level = logical;" in found["postgresql.wal_level"].remedy
-    assert found["postgresql.no_replication_privilege"].remedy.startswith("As a superuser:")
-    assert found["postgresql.publication_privilege"].remedy.startswith("As a superuser:")
+    reported = findings(bare)
+    assert not {"postgresql.managed", "postgresql.tls_unverified"} & reported.keys()
+    assert "ALTER SYSTEM SET wal_level = logical;" in reported["postgresql.wal_level"].remedy
+    assert reported["postgresql.no_replication_privilege"].remedy.startswith("As a superuser:")
+    assert reported["postgresql.publication_privilege"].remedy.startswith("As a superuser:")
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ def test_a_server_of_nobodys_has_the_remedies_of_a_superuser(bare: Database) -> 
 )
 def test_a_connection_pooler_is_refused_by_its_name(imitated: Database, host: str) -> None:
     address = {"database.hostname": host, "driver.hostaddr": imitated.server.host}
-    found = {
+    reported = {
         finding.code: finding for finding in check(parse_configuration(given(imitated) | address))
     }
-    assert host in found["postgresql.pooler"].message
-    assert found["postgresql.pooler"].level == "error"
+    assert host in reported["postgresql.pooler"].message
+    assert reported["postgresql.pooler"].level == "error"
     assert "postgresql.pooler" not in findings(imitated)
 
 
@@ -225,14 +225,16 @@ def test_a_service_is_known_by_the_name_of_its_host(
     bare: Database, host: str, service: str
 ) -> None:
     address = {"database.hostname": host, "driver.hostaddr": bare.server.host}
-    found = {finding.code: finding for finding in check(parse_configuration(given(bare) | address))}
-    assert found["postgresql.managed"].message == f"The server is {service}'s (host {host})"
+    reported = {
+        finding.code: finding for finding in check(parse_configuration(given(bare) | address))
+    }
+    assert reported["postgresql.managed"].message == f"The server is {service}'s (host {host})"
 
 
 def test_a_missing_role_comes_with_the_statements_of_the_service(bare: Database) -> None:
     host = "shop.c1a2b3.eu-west-1.rds.amazonaws.com"
     address = {"database.hostname": host, "driver.hostaddr": bare.server.host}
-    (found,) = check(parse_configuration(given(bare) | address | {"database.user": "nobody"}))
-    assert found.code == "postgresql.authentication"
-    assert """CREATE ROLE "nobody" LOGIN PASSWORD '…';""" in found.remedy
-    assert 'GRANT rds_replication TO "nobody";' in found.remedy
+    (reported,) = check(parse_configuration(given(bare) | address | {"database.user": "nobody"}))
+    assert reported.code == "postgresql.authentication"
+    assert """CREATE ROLE "nobody" LOGIN PASSWORD '…';""" in reported.remedy
+    assert 'GRANT rds_replication TO "nobody";' in reported.remedy

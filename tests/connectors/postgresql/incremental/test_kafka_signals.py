@@ -115,7 +115,7 @@ def test_a_signal_is_applied_once_whenever_the_process_dies(
     reader.restart()
     until(reader, lambda: len(read_ids(reader)) == 30)
     reader.drain().restart()
-    send(kafka, topic, note("behind it"))
+    send(kafka, topic, note("after it"))
     until(reader, lambda: place(reader) == [[topic, 0, 2]])
     reader.drain()
     assert read_ids(reader) == list(range(1, 31))

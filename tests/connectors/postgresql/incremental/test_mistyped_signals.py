@@ -97,10 +97,10 @@ def test_a_signal_that_cannot_be_understood_is_logged_and_passed_over(
     reason: str,
 ) -> None:
     ask(tables, kind, data)
-    tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
+    tables.execute("INSERT INTO t VALUES (100, 'after the signal')")
     wait_for(lambda: reader.step() and created(reader) == [100])
     reader.restart()
-    tables.execute("INSERT INTO t VALUES (101, 'behind the restart')")
+    tables.execute("INSERT INTO t VALUES (101, 'after the restart')")
     wait_for(lambda: reader.step() and created(reader) == [100, 101])
     assert "is ignored" in caplog.text
     assert reason in caplog.text
@@ -144,7 +144,7 @@ def test_a_row_of_a_signal_table_that_lost_columns_is_passed_over(
         tables.execute(f"ALTER TABLE signals DROP COLUMN {column}")
     rest = "'1'" if "type" in columns else "'1', 'log'"
     tables.execute(f"INSERT INTO signals VALUES ({rest})")
-    tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
+    tables.execute("INSERT INTO t VALUES (100, 'after the signal')")
     wait_for(lambda: reader.step() and created(reader) == [100])
     assert "signal 1 is ignored" in caplog.text
 
@@ -181,11 +181,11 @@ def test_a_filter_that_the_server_cannot_run_ends_its_table_only(
             "additional-conditions": only("public.t", condition),
         },
     )
-    tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
+    tables.execute("INSERT INTO t VALUES (100, 'after the signal')")
     wait_for(lambda: reader.step() and created(reader) == [100])
     wait_for(lambda: (reader.step(), read(reader, "u") == [1, 2, 3])[1])
     reader.restart()
-    tables.execute("INSERT INTO t VALUES (101, 'behind the restart')")
+    tables.execute("INSERT INTO t VALUES (101, 'after the restart')")
     wait_for(lambda: reader.step() and created(reader) == [100, 101])
     if condition != "id > 0 -- and nothing":
         assert "public.t is not read" in caplog.text
@@ -203,7 +203,7 @@ def test_an_error_that_nobody_thought_of_is_logged_and_the_signal_passed_over(
 
     monkeypatch.setattr("headrace.signals.processor.parse_action", fails)
     ask(tables, "execute-snapshot", execute())
-    tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
+    tables.execute("INSERT INTO t VALUES (100, 'after the signal')")
     wait_for(lambda: reader.step() and created(reader) == [100])
     assert "nobody thought of it" in caplog.text
     assert read(reader) == []
@@ -245,7 +245,7 @@ def test_an_expression_that_backtracks_does_not_hold_the_stream(
                 "INSERT INTO signals VALUES ('1', 'execute-snapshot', %s)", (json.dumps(both),)
             )
         connection.execute("INSERT INTO signals VALUES ('2', %s, %s)", (kind, json.dumps(data)))
-        connection.execute("INSERT INTO t VALUES (100, 'behind the signal')")
+        connection.execute("INSERT INTO t VALUES (100, 'after the signal')")
         connection.commit()
     with at_most(60):
         wait_for(lambda: reader.step() and created(reader) == [100])

@@ -13,7 +13,7 @@ from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.relational.events import RelationFacts
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
-from headrace.snapshots.incremental.window import Window
+from headrace.snapshots.incremental.window import ChunkWindow
 from headrace.streaming.changes import key_columns
 from tests.connectors.postgresql.facts import KEYS, column
 
@@ -40,7 +40,7 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
         np.array(keys, np.uint64),
         KEYS,
     )
-    window = Window(
+    window = ChunkWindow(
         ReadChunk(Pending("public.t", "s1"), rows, VisibleTransactions("10:10:"), 0), rows
     )
     events = np.zeros(len(images), ROW)

@@ -21,9 +21,9 @@ TABLES = (
     # The size of its chunks is a guess as long as the table has no statistics.
     "CREATE TABLE wide (id int PRIMARY KEY, v text) WITH (autovacuum_enabled = false);"
     "ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;"
-    "CREATE TABLE behind (id int PRIMARY KEY);"
+    "CREATE TABLE narrow (id int PRIMARY KEY);"
     "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data text);"
-    "INSERT INTO behind SELECT generate_series(1, 5)"
+    "INSERT INTO narrow SELECT generate_series(1, 5)"
 )
 
 
@@ -45,7 +45,7 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
 
 properties = properties_with(
     {
-        "table.include.list": "public\\.(wide|behind)",
+        "table.include.list": "public\\.(wide|narrow)",
         "snapshot.mode": "no_data",
         "signal.data.collection": "public.signals",
         "headrace.range.max.bytes": "16MB",
@@ -63,7 +63,7 @@ def read_all(given: dict[str, str], database: Database) -> list[int]:
     """Ids of the rows in the order of their delivery; their tables are complete."""
     reader = Reader(given)
     reader.step()
-    asked = json.dumps({"data-collections": ["public.wide", "public.behind"]})
+    asked = json.dumps({"data-collections": ["public.wide", "public.narrow"]})
     database.execute(f"INSERT INTO signals VALUES ('1', 'execute-snapshot', '{asked}')")
 
     def read(table: str) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def read_all(given: dict[str, str], database: Database) -> list[int]:
         ]
 
     try:
-        wait_for(lambda: (reader.step(), len(read("behind")) == 5)[1])
+        wait_for(lambda: (reader.step(), len(read("narrow")) == 5)[1])
     finally:
         reader.stop()
     sizes = dict(database.execute("SELECT id, length(v) FROM wide"))

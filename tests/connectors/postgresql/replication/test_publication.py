@@ -19,7 +19,7 @@ def publish(database: Database, tables: str) -> None:
     database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE {tables}")
 
 
-def left_behind(database: Database) -> int:
+def slot_count(database: Database) -> int:
     slots = "SELECT count(*)::int FROM pg_replication_slots WHERE database = current_database()"
     return int(database.execute(slots)[0][0])
 
@@ -34,7 +34,7 @@ def test_a_named_table_that_is_not_published_stops_the_start(database: Database)
     assert caught.value.code == "postgresql.not_published"
     assert "public.u" in caught.value.message
     assert f'ALTER PUBLICATION "{database.name}" ADD TABLE "public"."u"' in caught.value.remedy
-    assert left_behind(database) == 0
+    assert slot_count(database) == 0
 
 
 def test_other_tables_that_are_not_published_are_warned_of_at_every_start(

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
-    ReaderOptions,
+    PgoutputReaderOptions,
 )
 from headrace.connectors.postgresql.replication.stream import Stream
 from headrace.spool.spool import Spool
@@ -46,7 +46,7 @@ class Tables:
 
 Tables.oids.put(0, 0)
 START = PostgresPosition(50)
-OPTIONS = ReaderOptions(0, skip_truncate=True, status_seconds=10)
+OPTIONS = PgoutputReaderOptions(0, skip_truncate=True, status_seconds=10)
 
 
 class OnceStream:
@@ -107,7 +107,7 @@ def test_a_position_is_never_seen_before_the_rows_after_it() -> None:
     assert last.reaches(PostgresPosition(110))
     assert last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages - 1))
     assert not last.reaches(PostgresPosition(110, txn=200, txn_index=last.messages))
-    assert START.behind(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
+    assert START.after(last.end) == PostgresPosition(110, 110, last.end["commit_us"])
     spool.clear()
 
 

@@ -186,7 +186,7 @@ def test_a_slot_beyond_the_offset_is_followed_when_it_is_trusted(
         ({"internal.slot.seek.to.known.offset.on.start": "true"}, True),
     ],
 )
-def test_a_slot_behind_the_offset_is_moved_when_the_offset_is_trusted(
+def test_a_slot_that_lags_behind_the_offset_is_moved_when_the_offset_is_trusted(
     database: Database, setting: dict[str, str], moved: bool
 ) -> None:
     database.execute(TABLE)

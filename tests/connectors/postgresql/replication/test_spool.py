@@ -96,7 +96,7 @@ def test_a_bounded_run_ends_after_filtered_log_that_is_larger_than_the_spool(
     reader.stop()
     tables.execute("INSERT INTO t VALUES (1, 'before')")
     write_filtered(tables, 160, transactions)
-    tables.execute("INSERT INTO t VALUES (2, 'behind')")
+    tables.execute("INSERT INTO t VALUES (2, 'later')")
     run = Background(reader, 1000)
     assert run.ends(60)
     assert [event["after"]["id"] for event in reader.events()] == [1, 2]
@@ -115,7 +115,7 @@ def test_a_bounded_run_ends_when_a_row_and_more_log_than_the_spool_holds_share_a
         connection.execute(
             "INSERT INTO other SELECT i, repeat('x', 100000) FROM generate_series(1, 1000) i"
         )
-        connection.execute("INSERT INTO t VALUES (2, 'behind')")
+        connection.execute("INSERT INTO t VALUES (2, 'later')")
         connection.execute(
             "INSERT INTO other SELECT i, repeat('x', 100000) FROM generate_series(1, 1000) i"
         )
@@ -132,7 +132,7 @@ def test_a_bounded_run_ends_after_a_gigabyte_of_filtered_log(
     tables: Database, bounded: Reader
 ) -> None:
     write_filtered(tables, 1000)
-    tables.execute("INSERT INTO t VALUES (1, 'behind')")
+    tables.execute("INSERT INTO t VALUES (1, 'later')")
     run = Background(bounded, 1000)
     assert run.ends()
     assert [event["after"]["id"] for event in bounded.events()] == [1]
@@ -148,7 +148,7 @@ def test_rows_of_two_hundred_megabytes_on_the_wire_pass_one_after_the_other(
             "INSERT INTO documents VALUES (%s, convert_to(repeat('x', 104857600), 'UTF8'))",
             (number,),
         )
-    tables.execute("INSERT INTO t VALUES (3, 'behind')")
+    tables.execute("INSERT INTO t VALUES (3, 'later')")
     found: list[tuple[str, int]] = []
 
     def passed() -> bool:

@@ -94,7 +94,7 @@ CHANGES = {
         "CREATE TABLE m_d PARTITION OF m FOR VALUES IN (4); ALTER TABLE m_d REPLICA IDENTITY FULL",
     ),
 }
-MOMENTS = ("before the first chunk", "between chunks", "planned", "behind the last chunk")
+MOMENTS = ("before the first chunk", "between chunks", "planned", "after the last chunk")
 EVERY_RUN = {
     ("rename", "between chunks", "by key"),
     ("swap", "planned", "by page"),
@@ -102,7 +102,7 @@ EVERY_RUN = {
     ("replace", "between chunks", "without key"),
     ("detach and attach again", "between chunks", "by page"),
     ("detach", "planned", "by key"),
-    ("attach", "behind the last chunk", "by key"),
+    ("attach", "after the last chunk", "by key"),
 }
 
 properties = properties_with(
@@ -137,7 +137,7 @@ def apply(reader: Reader, moment: str, change: Callable[[], object]) -> None:
     if moment == "before the first chunk":
         change()
         return
-    if moment == "behind the last chunk":
+    if moment == "after the last chunk":
         reader.step_until(lambda: reader.offsets[-1]["snapshot"].get("done"))
         change()
         return

@@ -215,8 +215,8 @@ def test_when_needed_leaves_what_was_planned_last_to_the_new_snapshot(
         lose(database, how)
     else:
         # No further than what was planned: after it, the slot would look right.
-        there = f"{end['lsn_commit'] >> 32:X}/{end['lsn_commit'] & 0xFFFFFFFF:X}"
-        database.advance_slot(there)
+        end_lsn = f"{end['lsn_commit'] >> 32:X}/{end['lsn_commit'] & 0xFFFFFFFF:X}"
+        database.advance_slot(end_lsn)
     assert reader.read(end) == []
     reader.offsets.append(end)
     reader.restart().drain().stop()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import Part, write_part
+from headrace.sinks.file.parts import FilePart, write_part
 from headrace.spark.task import read_slice
 from tests.connectors.harness import ConnectorReader
 from tests.connectors.postgresql.harness import Reader
@@ -80,7 +80,7 @@ def check_upgrade(reader: Reader, database: Database) -> None:
     assert first == done | {"v": 2, "epoch": done["epoch"] + 1, "slices": 1}
     assert len(reader.records) == count
     reader.drain()
-    database.execute("UPDATE t SET v = 'behind' WHERE id % 3 = 0; DELETE FROM t WHERE id % 7 = 0")
+    database.execute("UPDATE t SET v = 'later' WHERE id % 3 = 0; DELETE FROM t WHERE id % 7 = 0")
     reader.drain()
     reader.stop()
     sequences = [record["sequence"] for record in reader.records]
@@ -137,7 +137,7 @@ def test_an_upgrade_in_the_middle_of_a_snapshot(database: Database) -> None:
 
 def parts_of(
     reader: ConnectorReader, end: Mapping[str, Any], output: Output, batch: int, attempt: str
-) -> list[Part]:
+) -> list[FilePart]:
     """The range up to `end` as tasks of the file sink write it."""
     return [
         write_part(

@@ -299,9 +299,9 @@ def test_a_column_type_travels_to_tasks() -> None:
     for name in BUILT_IN:
         kind = resolve(facts(name), 1, optional=False)
         assert kind is not None
-        there = pickle.loads(pickle.dumps(kind))
-        assert there.schema == kind.schema
-        assert there.unavailable == kind.unavailable
+        unpickled = pickle.loads(pickle.dumps(kind))
+        assert unpickled.schema == kind.schema
+        assert unpickled.unavailable == kind.unavailable
     assert pickle.loads(pickle.dumps(NO_PLACEHOLDER)) is NO_PLACEHOLDER
 
 

@@ -21,7 +21,7 @@ from headrace.sinks.replicas.changes.parts_source import (
     ReplicaPartsSource,
 )
 from headrace.spark.kernels.needed import query_kernels
-from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.versions.triggers import source_options, start
 from tests.connectors.postgresql.harness import properties_with
 from tests.servers.postgresql import Database

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headrace.spark.sinks.comparison import Kind
+from headrace.spark.sinks.comparison import DifferenceKind
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
@@ -31,27 +31,27 @@ def test_twenty_corruptions_of_all_kinds_are_found_in_one_pass(replication: Repl
     # The rows were changed after their first copy, so that there are former ones.
     replication.database.execute(f"UPDATE a SET n = -n WHERE id % {ROWS // 40} = 0")
     replication.run()
-    wanted: dict[tuple[str, ...], Kind] = {}
+    wanted: dict[tuple[str, ...], DifferenceKind] = {}
     with writing(replication, "a") as a:
         for number, (id_, part) in enumerate(keys):
             key = (str(id_), repr(part))
             match number % 5:
                 case 0:
                     a.lose(id_, part)
-                    wanted[key] = Kind.MISSING
+                    wanted[key] = DifferenceKind.MISSING
                 case 1:
                     a.double(id_, part)
-                    wanted[key] = Kind.REPEATED
+                    wanted[key] = DifferenceKind.REPEATED
                 case 2:
                     a.change(id_, part, name="another name")
-                    wanted[key] = Kind.DIFFERENT
+                    wanted[key] = DifferenceKind.DIFFERENT
                 case 3:  # a stale row: that of before a change which the replica lost
                     a.change(id_, part, n=0)
-                    wanted[key] = Kind.DIFFERENT
+                    wanted[key] = DifferenceKind.DIFFERENT
                 case _:
                     a.change(id_, part, id=id_ + 10 * ROWS)
-                    wanted[key] = Kind.MISSING
-                    wanted[(str(id_ + 10 * ROWS), repr(part))] = Kind.SURPLUS
+                    wanted[key] = DifferenceKind.MISSING
+                    wanted[(str(id_ + 10 * ROWS), repr(part))] = DifferenceKind.SURPLUS
     with running(replication):
         found = compare(replication)
     assert found["public.b"].is_equal
@@ -95,11 +95,11 @@ def test_changes_that_the_log_lost_are_found(replication: Replication) -> None:
         replication.database.execute("UPDATE a SET n = 8 WHERE id = 'k8'")
         table = compare(replication, trusting)["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "'k5'": Kind.DIFFERENT,
-        "'k6'": Kind.SURPLUS,
-        "'k7'": Kind.SURPLUS,
-        "'k101'": Kind.MISSING,
-        "'k102'": Kind.MISSING,
+        "'k5'": DifferenceKind.DIFFERENT,
+        "'k6'": DifferenceKind.SURPLUS,
+        "'k7'": DifferenceKind.SURPLUS,
+        "'k101'": DifferenceKind.MISSING,
+        "'k102'": DifferenceKind.MISSING,
     }
-    (different,) = [each for each in table.differences if each.kind is Kind.DIFFERENT]
+    (different,) = [each for each in table.differences if each.kind is DifferenceKind.DIFFERENT]
     assert different.columns == {"n": ("-1", "5")}

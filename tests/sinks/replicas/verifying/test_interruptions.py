@@ -12,7 +12,7 @@ from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.runners import HereRunner
 from headrace.sinks.replicas.verifying.row_index import RowIndex
 from headrace.sinks.replicas.verifying.source_rows import SourceRows
-from headrace.spark.sinks.comparison import ComparisonRequest, Kind
+from headrace.spark.sinks.comparison import ComparisonRequest, DifferenceKind
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
@@ -78,10 +78,10 @@ def test_a_comparison_continues_where_it_was_interrupted(
     }
     table = found["public.b"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "20": Kind.MISSING,
-        "2900": Kind.DIFFERENT,
-        "30": Kind.MISSING,
-        "-30": Kind.SURPLUS,
+        "20": DifferenceKind.MISSING,
+        "2900": DifferenceKind.DIFFERENT,
+        "30": DifferenceKind.MISSING,
+        "-30": DifferenceKind.SURPLUS,
     }
     assert table.differing == 4
     left = (replication.state / replication.lake.name / "verify").iterdir()
@@ -111,8 +111,8 @@ def test_a_restart_and_merged_files_make_a_comparison_begin_again(
         continued = ComparisonRequest(only_a.is_chosen, report=reported.append)
         table = compare(replication, SMALL, continued)["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "30": Kind.MISSING,
-        "-30": Kind.SURPLUS,
+        "30": DifferenceKind.MISSING,
+        "-30": DifferenceKind.SURPLUS,
     }
     assert [each for each in reported if "reading" in each and "replica" in each]
     interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(30))
@@ -165,8 +165,8 @@ def test_surplus_rows_that_a_compaction_moves_meanwhile_are_found(
             table = compare(replication, request=request)["public.a"]
     assert merged[0][0]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "30": Kind.MISSING,
-        "31": Kind.MISSING,
-        "-30": Kind.SURPLUS,
+        "30": DifferenceKind.MISSING,
+        "31": DifferenceKind.MISSING,
+        "-30": DifferenceKind.SURPLUS,
     }
     assert table.unsettled == 0

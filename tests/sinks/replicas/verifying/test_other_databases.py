@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
-from headrace.spark.sinks.comparison import ComparedTable, Kind
+from headrace.spark.sinks.comparison import ComparedTable, DifferenceKind
 from tests.servers.db2 import Db2Database
 from tests.servers.mongodb import MongoDatabase
 from tests.servers.oracle import OracleDatabase
@@ -22,7 +22,7 @@ def replication_of(kind: str, spark: SparkSession, database: object, folder: Pat
     return Replication(spark, database, LAKES[kind](folder / "lake"), folder / "state")  # type: ignore[arg-type]
 
 
-def kinds_of(table: ComparedTable) -> dict[str, Kind]:
+def kinds_of(table: ComparedTable) -> dict[str, DifferenceKind]:
     (name, *_) = table.differences[0].key
     return {each.key[name]: each.kind for each in table.differences}
 
@@ -53,13 +53,13 @@ def test_documents(
         found = compare(replication, source)
     table = found[f"{name}orders"]
     assert kinds_of(table) == {
-        "'3'": Kind.MISSING,
-        "'4'": Kind.DIFFERENT,
-        "'5'": Kind.MISSING,
-        "'1000'": Kind.SURPLUS,
+        "'3'": DifferenceKind.MISSING,
+        "'4'": DifferenceKind.DIFFERENT,
+        "'5'": DifferenceKind.MISSING,
+        "'1000'": DifferenceKind.SURPLUS,
     }
     assert [repair.condition for repair in table.repairs] == [None]
-    assert kinds_of(found[f"{name}declared"]) == {"6": Kind.DIFFERENT}
+    assert kinds_of(found[f"{name}declared"]) == {"6": DifferenceKind.DIFFERENT}
 
 
 @pytest.mark.oracle
@@ -82,7 +82,11 @@ def test_rows_of_an_oracle(
         transaction.update("INV.A", {"ID": 6}, NAME="later")
     with running(replication):
         table = compare(replication)["INV.A"]
-    assert kinds_of(table) == {"3": Kind.MISSING, "4": Kind.DIFFERENT, "5": Kind.REPEATED}
+    assert kinds_of(table) == {
+        "3": DifferenceKind.MISSING,
+        "4": DifferenceKind.DIFFERENT,
+        "5": DifferenceKind.REPEATED,
+    }
     assert table.rows == 50
     assert table.position.startswith("SCN ")
 
@@ -109,10 +113,10 @@ def test_rows_of_a_db2(
     with running(replication):
         table = compare(replication)["INV.A"]
     assert kinds_of(table) == {
-        "3": Kind.MISSING,
-        "4": Kind.DIFFERENT,
-        "5": Kind.MISSING,
-        "-5": Kind.SURPLUS,
+        "3": DifferenceKind.MISSING,
+        "4": DifferenceKind.DIFFERENT,
+        "5": DifferenceKind.MISSING,
+        "-5": DifferenceKind.SURPLUS,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.spark.sinks.comparison import ComparisonRequest, Kind, Repair
+from headrace.spark.sinks.comparison import ComparisonRequest, DifferenceKind, Repair
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
@@ -39,8 +39,8 @@ def test_rows_that_soft_deletes_keep_are_no_rows_and_a_row_with_a_wrong_mark_is_
     with running(replication, deletes="soft"):
         table = compare(replication, deletes="soft")["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "5": Kind.MISSING,
-        "4": Kind.SURPLUS,
+        "5": DifferenceKind.MISSING,
+        "4": DifferenceKind.SURPLUS,
     }
 
 
@@ -67,7 +67,7 @@ def test_several_tables_in_one_replica_are_compared_with_it(replication: Replica
     with running(replication, source):
         table = compare(replication, source)["public.parts"]
     (lost,) = table.differences
-    assert lost.kind is Kind.MISSING
+    assert lost.kind is DifferenceKind.MISSING
     assert lost.key == {"part": "'headrace.public.part_2'", "id": "3"}
     assert table.repairs == (Repair(("public.part_1", "public.part_2")),)
 

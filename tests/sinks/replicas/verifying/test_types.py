@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from headrace.spark.sinks.comparison import Kind
+from headrace.spark.sinks.comparison import DifferenceKind
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
@@ -83,7 +83,7 @@ def test_one_cell_of_each_type_is_found(replication: Replication) -> None:
     with running(replication):
         table = compare(replication)["public.t"]
     found = {each.key["id"]: (each.kind, [*each.columns]) for each in table.differences}
-    assert found == {str(i): (Kind.DIFFERENT, [name]) for i, name in enumerate(TYPES, 1)}
+    assert found == {str(i): (DifferenceKind.DIFFERENT, [name]) for i, name in enumerate(TYPES, 1)}
     assert table.rows == len(TYPES) + 1
 
 

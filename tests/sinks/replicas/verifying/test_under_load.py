@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from headrace.spark.sinks.comparison import ComparisonRequest, Kind
+from headrace.spark.sinks.comparison import ComparisonRequest, DifferenceKind
 from tests.servers.postgresql import Database
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
@@ -76,9 +76,9 @@ def test_changes_are_no_differences_and_a_lost_row_is_one(replication: Replicati
     with running(replication, compact_commits="10"), load(replication.database):
         table = compare(replication, compact_commits="10")["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
-        "17": Kind.MISSING,
-        "18": Kind.DIFFERENT,
-        "19": Kind.MISSING,
-        "-19": Kind.SURPLUS,
-        "20": Kind.REPEATED,
+        "17": DifferenceKind.MISSING,
+        "18": DifferenceKind.DIFFERENT,
+        "19": DifferenceKind.MISSING,
+        "-19": DifferenceKind.SURPLUS,
+        "20": DifferenceKind.REPEATED,
     }

@@ -37,7 +37,7 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
     is_restored = drawn.random() < peculiarities.restored
     is_nameless = drawn.random() < peculiarities.nameless
     is_lost = drawn.random() < peculiarities.lost_copies
-    own = Copy(log.archived_name, 1, _AVAILABLE, not log.is_removed)
+    archived_copy = Copy(log.archived_name, 1, _AVAILABLE, not log.is_removed)
     gone = Copy(None, 1, _DELETED, is_there=False)
     if is_nameless:
         yield Copy(None, 1, drawn.choice((_DELETED, _EXPIRED)), is_there=False)
@@ -46,12 +46,15 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
         return
     if is_restored:
         yield gone
-        yield own._replace(name=own.name and own.name.replace("archive", "restored"), destination=0)
+        yield archived_copy._replace(
+            name=archived_copy.name and archived_copy.name.replace("archive", "restored"),
+            destination=0,
+        )
     else:
-        yield own
+        yield archived_copy
     if peculiarities.second_destination == "LOCAL":
         name = log.archived_name.replace("archive", "archive_2")
-        yield Copy(name, 2, _AVAILABLE, not is_lost and own.is_there)
+        yield Copy(name, 2, _AVAILABLE, not is_lost and archived_copy.is_there)
     elif peculiarities.second_destination:
         yield Copy("STANDBY", 2, _AVAILABLE, is_there=False)
 
@@ -76,11 +79,11 @@ def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tup
         status = "CURRENT" if log.is_current else "INACTIVE" if is_archived else "ACTIVE"
         # While a log is archived, V$LOG may show it as archived before V$ARCHIVED_LOG shows the
         # copy.
-        is_told = is_archived or (archives and log.is_nearly_archived)
+        is_shown = is_archived or (archives and log.is_nearly_archived)
         end = _NO_END if log.is_current else log.next
         groups.append(
             (log.group, log.thread, log.sequence, state.log_bytes,
-             "NO" if log.is_current or not is_told else "YES", status, log.first, str(end))
+             "NO" if log.is_current or not is_shown else "YES", status, log.first, str(end))
         )  # fmt: skip
         members.append((log.group, log.online_name, None))
         if peculiarities.has_invalid_members:
@@ -118,7 +121,7 @@ def thread(
 ) -> Row:
     """The row of V$THREAD of a current log's thread, with the values of `otherwise` replaced."""
     is_open = log.thread not in state.closed_threads
-    first = next(one for one in state.logs if one.thread == log.thread)
+    first = next(candidate for candidate in state.logs if candidate.thread == log.thread)
     last = state.scn if is_open else log.first
     row = {
         "THREAD#": log.thread,

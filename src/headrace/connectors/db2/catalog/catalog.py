@@ -25,7 +25,7 @@ class Catalog:
     def tables(self) -> list[tuple[str, str]]:
         """Schema and name of every table, in order, without views and aliases."""
         listed = self._connection.metadata("tables", None, None, "TABLE")
-        return sorted({(one["TABLE_SCHEM"].rstrip(), one["TABLE_NAME"]) for one in listed})
+        return sorted({(row["TABLE_SCHEM"].rstrip(), row["TABLE_NAME"]) for row in listed})
 
     def table(self, schema: str, name: str) -> Table | None:
         """A table with its columns and key; None if it does not exist."""
@@ -38,17 +38,17 @@ class Catalog:
         scales = self._fine_scales(schema, name, described)
         return tuple(
             Column(
-                one["COLUMN_NAME"],
+                column["COLUMN_NAME"],
                 Db2Type.of(
-                    one["TYPE_NAME"],
-                    one["COLUMN_SIZE"],
-                    scales.get(one["COLUMN_NAME"], one["DECIMAL_DIGITS"]),
+                    column["TYPE_NAME"],
+                    column["COLUMN_SIZE"],
+                    scales.get(column["COLUMN_NAME"], column["DECIMAL_DIGITS"]),
                 ),
-                one["NULLABLE"] == _NO_NULLS,
-                one["COLUMN_DEF"],
-                one["REMARKS"] or None,
+                column["NULLABLE"] == _NO_NULLS,
+                column["COLUMN_DEF"],
+                column["REMARKS"] or None,
             )
-            for one in sorted(described, key=lambda one: int(one["ORDINAL_POSITION"]))
+            for column in sorted(described, key=lambda column: int(column["ORDINAL_POSITION"]))
         )
 
     def key(self, schema: str, name: str, columns: Iterable[Column]) -> tuple[str, ...]:
@@ -57,17 +57,17 @@ class Catalog:
         parts = self._metadata("primary_keys", schema, name)
         if parts:
             return tuple(
-                one["COLUMN_NAME"] for one in sorted(parts, key=lambda one: int(one["KEY_SEQ"]))
+                row["COLUMN_NAME"] for row in sorted(parts, key=lambda row: int(row["KEY_SEQ"]))
             )
         not_null = {column.name for column in columns if column.not_null}
         indexed = [
-            one
-            for one in self._metadata("statistics", schema, name, True)
-            if one["INDEX_NAME"] is not None and not one["NON_UNIQUE"]
+            row
+            for row in self._metadata("statistics", schema, name, True)
+            if row["INDEX_NAME"] is not None and not row["NON_UNIQUE"]
         ]
-        indexed.sort(key=lambda one: (one["INDEX_NAME"], int(one["ORDINAL_POSITION"])))
-        for _, index in groupby(indexed, key=lambda one: one["INDEX_NAME"]):
-            names = tuple(one["COLUMN_NAME"] for one in index)
+        indexed.sort(key=lambda row: (row["INDEX_NAME"], int(row["ORDINAL_POSITION"])))
+        for _, index in groupby(indexed, key=lambda row: row["INDEX_NAME"]):
+            names = tuple(row["COLUMN_NAME"] for row in index)
             if not_null.issuperset(names):
                 return names
         return ()
@@ -76,9 +76,9 @@ class Catalog:
         """Whether an index of a table begins with this column."""
         indexed = self._metadata("statistics", schema, name, False)
         return any(
-            one["ORDINAL_POSITION"] == 1 and one["COLUMN_NAME"] == column
-            for one in indexed
-            if one["INDEX_NAME"] is not None
+            row["ORDINAL_POSITION"] == 1 and row["COLUMN_NAME"] == column
+            for row in indexed
+            if row["INDEX_NAME"] is not None
         )
 
     def _metadata(
@@ -87,9 +87,9 @@ class Catalog:
         """Return the rows of metadata of this table only: some of the functions take names as
         patterns, in which an underscore matches any character."""
         return [
-            one
-            for one in self._connection.metadata(function, schema, name, *more)
-            if one["TABLE_SCHEM"].rstrip() == schema and one["TABLE_NAME"] == name
+            row
+            for row in self._connection.metadata(function, schema, name, *more)
+            if row["TABLE_SCHEM"].rstrip() == schema and row["TABLE_NAME"] == name
         ]
 
     def _fine_scales(
@@ -98,9 +98,9 @@ class Catalog:
         """Return the fraction digits of TIMESTAMP columns whose metadata do not say six, as a query
         on them describes them: not every server's metadata have the digits of the column."""
         names = [
-            one["COLUMN_NAME"]
-            for one in described
-            if one["TYPE_NAME"] == _TIMESTAMP and one["DECIMAL_DIGITS"] != _MICROSECONDS
+            row["COLUMN_NAME"]
+            for row in described
+            if row["TYPE_NAME"] == _TIMESTAMP and row["DECIMAL_DIGITS"] != _MICROSECONDS
         ]
         if not names:
             return {}

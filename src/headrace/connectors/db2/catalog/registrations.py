@@ -57,7 +57,7 @@ def registrations(
     return sorted(made, key=_order)
 
 
-def _order(one: Registration) -> tuple[str, str, int, str]:
-    old = one.old_synchpoint
+def _order(registration: Registration) -> tuple[str, str, int, str]:
+    old = registration.old_synchpoint
     start = 0 if old is None else int.from_bytes(old)
-    return one.source_schema, one.source_table, start, one.change_table
+    return registration.source_schema, registration.source_table, start, registration.change_table

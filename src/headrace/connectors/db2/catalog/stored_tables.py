@@ -54,10 +54,10 @@ class StoredTables:
 
     def _sizes(self, schema: str, name: str) -> tuple[int, int]:
         """Return a table's rows and pages."""
-        for one in self._connection.metadata("statistics", schema, name, False):
-            if one["TYPE"] == _TABLE and (one["TABLE_SCHEM"].rstrip(), one["TABLE_NAME"]) == (
+        for row in self._connection.metadata("statistics", schema, name, False):
+            if row["TYPE"] == _TABLE and (row["TABLE_SCHEM"].rstrip(), row["TABLE_NAME"]) == (
                 schema,
                 name,
             ):
-                return max(int(one["CARDINALITY"] or 0), 0), max(int(one["PAGES"] or 0), 0)
+                return max(int(row["CARDINALITY"] or 0), 0), max(int(row["PAGES"] or 0), 0)
         return 0, 0

@@ -18,15 +18,18 @@ from headrace.findings import named
 from headrace.relational.table import Table
 
 
-def change_table_name(one: Registration) -> str:
+def change_table_name(registration: Registration) -> str:
     """Return the name of a change table: schema.table."""
-    return f"{one.change_schema}.{one.change_table}"
+    return f"{registration.change_schema}.{registration.change_table}"
 
 
-def layout_error(one: Registration, columns: Sequence[str]) -> HeadraceError | None:
+def layout_error(registration: Registration, columns: Sequence[str]) -> HeadraceError | None:
     """Return the error of a change table with these columns (empty: it does not exist); None: it
     has the columns that are required to read it."""
-    name, source = change_table_name(one), f"{one.source_schema}.{one.source_table}"
+    name, source = (
+        change_table_name(registration),
+        f"{registration.source_schema}.{registration.source_table}",
+    )
     remedy = "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`)."
     if not columns:
         return HeadraceError(
@@ -50,24 +53,26 @@ def check_change_tables(checked: Checked, registered: Sequence[Registration]) ->
     catalog = Catalog(checked.connection)
     tables = {table.path: table for table in checked.tables}
     before = len(checked.findings)
-    for one in registered:
-        table = tables.get((one.source_schema, one.source_table))
+    for registration in registered:
+        table = tables.get((registration.source_schema, registration.source_table))
         if table is None:
             continue
-        columns = catalog.columns(one.change_schema, one.change_table)
-        error = layout_error(one, [column.name for column in columns])
+        columns = catalog.columns(registration.change_schema, registration.change_table)
+        error = layout_error(registration, [column.name for column in columns])
         if error is not None:
             checked.require_of_tables(error)
             continue
-        own = Table(one.change_schema, one.change_table, columns)
-        _check_columns(checked, one, table, own)
-        updates = updates_error(checked.config, one)
+        change_table = Table(registration.change_schema, registration.change_table, columns)
+        _check_columns(checked, registration, table, change_table)
+        updates = updates_error(checked.config, registration)
         if updates is not None:
             checked.findings.add_error(updates, "warning")
-        if not catalog.is_indexed(one.change_schema, one.change_table, CHANGE_COLUMNS[0]):
+        if not catalog.is_indexed(
+            registration.change_schema, registration.change_table, CHANGE_COLUMNS[0]
+        ):
             checked.warn(
                 "change_table_index",
-                f"The change table {change_table_name(one)} has no index that begins with "
+                f"The change table {change_table_name(registration)} has no index that begins with "
                 f"{CHANGE_COLUMNS[0]}: every poll reads all of it",
                 f"CREATE UNIQUE INDEX on {', '.join(CHANGE_COLUMNS[:2])} of it.",
             )
@@ -75,24 +80,28 @@ def check_change_tables(checked: Checked, registered: Sequence[Registration]) ->
         checked.ok("change_tables", "Every change table has the columns of its table")
 
 
-def _check_columns(checked: Checked, one: Registration, table: Table, changes: Table) -> None:
-    there = changes.by_name
+def _check_columns(
+    checked: Checked, registration: Registration, table: Table, changes: Table
+) -> None:
+    by_name = changes.by_name
     takes = checked.capture.takes_column
-    captured = [one for one in table.columns if takes(f"{table.name}.{one.name}")]
-    absent = [column.name for column in captured if column.name not in there]
+    captured = [
+        registration for registration in table.columns if takes(f"{table.name}.{registration.name}")
+    ]
+    absent = [column.name for column in captured if column.name not in by_name]
     large = [
         column.name
         for column in captured
-        if column.name in there
-        and not {str(column.type), str(there[column.name].type)}.isdisjoint(LARGE)
+        if column.name in by_name
+        and not {str(column.type), str(by_name[column.name].type)}.isdisjoint(LARGE)
     ]
     absent += large
     other = [
         column.name
         for column in captured
-        if column.name in there
+        if column.name in by_name
         and column.name not in large
-        and not holds(column.type, there[column.name].type)
+        and not holds(column.type, by_name[column.name].type)
     ]
     try:
         key: Sequence[str] = checked.capture.relation(table, table).key
@@ -105,35 +114,36 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
         checked.require_of_tables(
             HeadraceError(
                 "db2.change_table_altered",
-                f"The change table {change_table_name(one)} lacks {named(keys_absent)} of the key "
-                f"of {table.name}",
+                f"The change table {change_table_name(registration)} lacks {named(keys_absent)} of "
+                f"the key of {table.name}",
                 f"{remedy} Or name columns that it has in message.key.columns.",
             )
         )
     if absent:
         checked.warn(
             "change_table_altered",
-            f"The change table {change_table_name(one)} lacks {named(absent)} of {table.name}: "
-            "values of these columns are null in events of changes",
+            f"The change table {change_table_name(registration)} lacks {named(absent)} of "
+            f"{table.name}: values of these columns are null in events of changes",
             f"Large objects and XML are never in change tables. {remedy}",
         )
     if other:
         checked.warn(
             "change_table_altered",
-            f"The change table {change_table_name(one)} has other types for {named(other)} of "
-            f"{table.name}: events of changes have its types, those of snapshots the table's",
+            f"The change table {change_table_name(registration)} has other types for "
+            f"{named(other)} of {table.name}: events of changes have its types, "
+            "those of snapshots the table's",
             remedy,
         )
 
 
-def updates_error(config: Db2Config, one: Registration) -> HeadraceError | None:
+def updates_error(config: Db2Config, registration: Registration) -> HeadraceError | None:
     """Return the error of updates without `before`; None: they have it, or the platform never has
     it."""
-    if one.has_pairs or config.db2_platform != Db2Platform.LUW:
+    if registration.has_pairs or config.db2_platform != Db2Platform.LUW:
         return None
     return HeadraceError(
         "db2.updates_without_before",
-        f"{change_table_name(one)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
+        f"{change_table_name(registration)} has one row for an update (CHG_UPD_TO_DEL_INS = 'N'): "
         "events of updates have no `before`, and a changed key is not noticed",
         "Register the table with CHG_UPD_TO_DEL_INS = 'Y'.",
     )

@@ -57,7 +57,7 @@ def _look(
         checked = Checked(config, connection, findings, stored)
         for part in advice:
             _guard(checked, partial(part, checked))
-        if not any(one.level == "error" for one in findings):
+        if not any(finding.level == "error" for finding in findings):
             _check_database(checked)
 
 

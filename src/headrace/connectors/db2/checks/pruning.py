@@ -24,8 +24,10 @@ def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
             return
         raise
     held = {(schema.rstrip(), table.rstrip()) for schema, table in rows}
-    own = {(one.source_schema, one.source_table) for one in registered} - held
-    free = [table for table in checked.tables if table.path in own]
+    unprotected = {
+        (registration.source_schema, registration.source_table) for registration in registered
+    } - held
+    free = [table for table in checked.tables if table.path in unprotected]
     if not free:
         return
     parameters = sql.quoted(config.cdc_control_schema, "IBMSNAP_CAPPARMS")

@@ -155,7 +155,11 @@ def read_control(connection: Connection, config: Db2Config, query: str) -> list[
 def captured_of(capture: Capture, registered: Iterable[Registration]) -> list[Registration]:
     """Return the registrations of captured tables. A start without any is refused: no change would
     arrive."""
-    return [one for one in registered if capture.takes(f"{one.source_schema}.{one.source_table}")]
+    return [
+        registration
+        for registration in registered
+        if capture.takes(f"{registration.source_schema}.{registration.source_table}")
+    ]
 
 
 def registration_errors(
@@ -163,8 +167,10 @@ def registration_errors(
 ) -> list[HeadraceError]:
     """Return the errors in the registrations of captured tables."""
     states: dict[tuple[str, str], set[str]] = {}
-    for one in registered:
-        states.setdefault((one.source_schema, one.source_table), set()).add(one.state)
+    for registration in registered:
+        states.setdefault((registration.source_schema, registration.source_table), set()).add(
+            registration.state
+        )
     tables = list(tables)
     absent = [table for table in tables if table.path not in states]
     idle = [table for table in tables if ACTIVE not in states.get(table.path, {ACTIVE})]
@@ -179,10 +185,12 @@ def not_begun(
     writes STATE = 'A'); None: it knows all. Changes that are made until Capture begins with them
     are in no change table, and in no snapshot that was taken before."""
     begun: dict[tuple[str, str], bool] = {}
-    for one in registered:
-        path = (one.source_schema, one.source_table)
-        has_begun = one.old_synchpoint is not None or one.new_synchpoint is not None
-        begun[path] = begun.get(path, False) or has_begun or one.state != ACTIVE
+    for registration in registered:
+        path = (registration.source_schema, registration.source_table)
+        has_begun = (
+            registration.old_synchpoint is not None or registration.new_synchpoint is not None
+        )
+        begun[path] = begun.get(path, False) or has_begun or registration.state != ACTIVE
     waiting = [table for table in tables if not begun.get(table.path, True)]
     if not waiting:
         return None

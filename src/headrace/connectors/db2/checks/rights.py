@@ -52,8 +52,12 @@ def check_rights(checked: Checked, registered: Sequence[Registration]) -> None:
     config, captured = checked.config, {table.path for table in checked.tables}
     names = sorted(captured)
     if checked.rule.streams:
-        own = [one for one in registered if (one.source_schema, one.source_table) in captured]
-        names += [(one.change_schema, one.change_table) for one in own]
+        read = [
+            registration
+            for registration in registered
+            if (registration.source_schema, registration.source_table) in captured
+        ]
+        names += [(registration.change_schema, registration.change_table) for registration in read]
         names += [(config.cdc_control_schema, name) for name in (sql.REGISTER, sql.UNITS_OF_WORK)]
     closed = refused(checked.connection, config, names)
     for name in closed:

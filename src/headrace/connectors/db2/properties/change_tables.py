@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import BOOLEAN, Kind, choice, integer, milliseconds, one_of
+from headrace.config.kinds import BOOLEAN, ValueKind, choice, integer, milliseconds, one_of
 from headrace.config.property import Group, Property
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.transforms.debezium.zone_offsets import zone_of
@@ -25,8 +25,10 @@ def _zone(name: str) -> str:
     return name
 
 
-_ZONE: Kind[str] = Kind("a time zone (`Europe/Berlin`) or a distance from UTC (`+02:00`)", _zone)
-_SCHEMA: Kind[str] = Kind("a name of a schema", stored_name)
+_ZONE: ValueKind[str] = ValueKind(
+    "a time zone (`Europe/Berlin`) or a distance from UTC (`+02:00`)", _zone
+)
+_SCHEMA: ValueKind[str] = ValueKind("a name of a schema", stored_name)
 
 
 class ChangeTablesConfig(Configuration):

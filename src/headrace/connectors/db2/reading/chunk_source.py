@@ -56,13 +56,13 @@ class Db2Ranges(DriverRanges):
         lower = whole.lower
         for _ in range(count):
             rest = KeyRange(target, lower, whole.upper)
-            statement = SQL.key_behind(
+            statement = SQL.key_after(
                 target.table.path, target.columns, SQL.conditions(rest), size - 1
             )
-            found = self._keys(statement, target.columns)
-            if not found:
+            keys = self._keys(statement, target.columns)
+            if not keys:
                 break
-            lower = found[0]
+            lower = keys[0]
             bounds.append(lower)
         return bounds
 

@@ -81,8 +81,8 @@ class Db2Dialect:
 
     def limited(self, select: str, rows: int, after: int = 0) -> str:
         """See Dialect."""
-        behind = f" OFFSET {after} ROWS" if after else ""
-        return f"{select}{behind} FETCH FIRST {rows} ROWS ONLY"
+        offset = f" OFFSET {after} ROWS" if after else ""
+        return f"{select}{offset} FETCH FIRST {rows} ROWS ONLY"
 
 
 class Db2ChunkSql(ChunkSql):

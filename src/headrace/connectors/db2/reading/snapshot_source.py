@@ -111,7 +111,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     def _now(self) -> Db2Position:
         with self._asking(TAKING) as connection:
             ((newest,),) = connection.rows(sql.newest_lsn(self._config))
-        return Db2Position() if newest is None else Db2Position.behind_commit(bytes(newest))
+        return Db2Position() if newest is None else Db2Position.after_commit(bytes(newest))
 
     def reader(self) -> Db2SnapshotReader:
         """See SnapshotSource."""
@@ -127,13 +127,13 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
 
     # -- see DriverSnapshots --------------------------------------------------------------------
 
-    def _told_at(self, position: Db2Position) -> dict[str, Any]:
+    def _history_position(self, position: Db2Position) -> dict[str, Any]:
         return snapshot_position(position.commit_lsn or bytes(LSN_BYTES))
 
     def _record(self, table: StoredTable, position: Db2Position, at_ms: int) -> HistoryRecord:
         return HistoryRecord(
             {},
-            self._told_at(position),
+            self._history_position(position),
             at_ms,
             self._database,
             table.schema,

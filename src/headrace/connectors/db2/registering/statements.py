@@ -37,7 +37,7 @@ _REGISTERED: dict[str, object] = {
 
 
 @dataclass(frozen=True)
-class Step:
+class RegistrationStep:
     """A statement, without its semicolon. `is_needed`: the registration fails without it."""
 
     sql: str
@@ -62,13 +62,13 @@ def adding(
     columns: Sequence[Column] | None = None,
     *,
     log_changes: bool = True,
-) -> Iterator[Step]:
+) -> Iterator[RegistrationStep]:
     """Yield the steps that register a table. Its change table has `columns` without the large ones,
     or all of the table's if they are not known (None). `log_changes`: Db2's log is to contain whole
     rows of the table, which SQL replication needs (DATA CAPTURE CHANGES)."""
     source, changes = quoted(schema, table), quoted(config.cdc_change_tables_schema, change_table)
     if log_changes:
-        yield Step(f"ALTER TABLE {source} DATA CAPTURE CHANGES")
+        yield RegistrationStep(f"ALTER TABLE {source} DATA CAPTURE CHANGES")
     # No empty literals: with Oracle's compatibility they are null.
     lsn = f"CAST(X'00' AS {_LSN})"
     commit, intent, operation = CHANGE_COLUMNS
@@ -76,21 +76,21 @@ def adding(
     shown = ", ".join(
         (f"{lsn} AS {commit}", f"{lsn} AS {intent}", f"CAST('I' AS CHAR(1)) AS {operation}", *own)
     )
-    yield Step(
+    yield RegistrationStep(
         f"CREATE TABLE {changes} AS (SELECT {shown} FROM {source} SOURCE) WITH NO DATA "
         "ORGANIZE BY ROW"
     )
     for column in CHANGE_COLUMNS:
-        yield Step(f"ALTER TABLE {changes} ALTER COLUMN {column} SET NOT NULL")
+        yield RegistrationStep(f"ALTER TABLE {changes} ALTER COLUMN {column} SET NOT NULL")
     index = quoted(config.cdc_change_tables_schema, f"IX{change_table}")
-    yield Step(f"CREATE UNIQUE INDEX {index} ON {changes} ({commit} ASC, {intent} ASC)")
-    yield Step(f"ALTER TABLE {changes} VOLATILE CARDINALITY", is_needed=False)
+    yield RegistrationStep(f"CREATE UNIQUE INDEX {index} ON {changes} ({commit} ASC, {intent} ASC)")
+    yield RegistrationStep(f"ALTER TABLE {changes} VOLATILE CARDINALITY", is_needed=False)
     names = {
         "SOURCE_OWNER": schema, "SOURCE_TABLE": table,
         "CD_OWNER": config.cdc_change_tables_schema, "CD_TABLE": change_table,
         "PHYS_CHANGE_OWNER": config.cdc_change_tables_schema, "PHYS_CHANGE_TABLE": change_table,
     }  # fmt: skip
-    yield Step(_insert(config, REGISTER, {**names, **_REGISTERED}))
+    yield RegistrationStep(_insert(config, REGISTER, {**names, **_REGISTERED}))
     pruning = control_table(config, PRUNING)
     target = {
         "TARGET_OWNER": schema, "TARGET_TABLE": table, "SOURCE_OWNER": schema,
@@ -99,7 +99,7 @@ def adding(
         "PHYS_CHANGE_TABLE": change_table,
     }  # fmt: skip
     named, values = _listed({**_APPLY, **target})
-    yield Step(
+    yield RegistrationStep(
         f"INSERT INTO {pruning} ({named}, CNTL_SERVER, MAP_ID) SELECT {values}, CURRENT SERVER, "
         "RTRIM(CAST(COALESCE(MAX(INTEGER(MAP_ID)), 0) + 1 AS CHAR(10))) "
         f"FROM {pruning}"
@@ -116,37 +116,39 @@ def reinitialize(config: Db2Config) -> str:
 
 def removing(
     config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
-) -> Iterator[Step]:
+) -> Iterator[RegistrationStep]:
     """Yield the steps that end a registration and drop its change table; the last registration of a
     table also removes what Capture and Apply keep of its columns. `log_changes`: Db2's log no
     longer records whole rows of the table (DATA CAPTURE NONE)."""
     source = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_TABLE = {literal(table)}"
     # ADDTABLE puts quotation marks around the name there.
     names = f"{literal(change_table)}, {literal(quoted(change_table))}"
-    yield Step(
+    yield RegistrationStep(
         f"DELETE FROM {control_table(config, PRUNING)} WHERE {source} "
         f"AND PHYS_CHANGE_TABLE IN ({names})"
     )
     register = control_table(config, REGISTER)
-    yield Step(f"DELETE FROM {register} WHERE {source} AND CD_TABLE = {literal(change_table)}")
-    yield Step(f"DROP TABLE {quoted(config.cdc_change_tables_schema, change_table)}")
+    yield RegistrationStep(
+        f"DELETE FROM {register} WHERE {source} AND CD_TABLE = {literal(change_table)}"
+    )
+    yield RegistrationStep(f"DROP TABLE {quoted(config.cdc_change_tables_schema, change_table)}")
     is_last = f"NOT EXISTS (SELECT 1 FROM {register} WHERE {source})"
     target = f"TARGET_OWNER = {literal(schema)} AND TARGET_TABLE = {literal(table)}"
     for subscribed in (SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES):
-        yield Step(
+        yield RegistrationStep(
             f"DELETE FROM {control_table(config, subscribed)} WHERE {target} AND {is_last}",
             is_needed=False,  # tables of Apply, which need not exist
         )
     versions = control_table(config, TABLE_VERSIONS)
     version = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_NAME = {literal(table)}"
-    yield Step(
+    yield RegistrationStep(
         f"DELETE FROM {control_table(config, COLUMN_VERSIONS)} C WHERE EXISTS (SELECT 1 FROM "
         f"{versions} T WHERE {version} AND T.TABLEID1 = C.TABLEID1 AND T.TABLEID2 = C.TABLEID2) "
         f"AND {is_last}"
     )
-    yield Step(f"DELETE FROM {versions} WHERE {version} AND {is_last}")
+    yield RegistrationStep(f"DELETE FROM {versions} WHERE {version} AND {is_last}")
     if log_changes:
-        yield Step(f"ALTER TABLE {quoted(schema, table)} DATA CAPTURE NONE")
+        yield RegistrationStep(f"ALTER TABLE {quoted(schema, table)} DATA CAPTURE NONE")
 
 
 def _captured(columns: Sequence[Column]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.change_tables import stored_name
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.registering.statements import (
-    Step,
+    RegistrationStep,
     adding,
     default_change_table,
     is_large,
@@ -85,7 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _steps(config: Db2Config, arguments: argparse.Namespace, console: Console) -> Iterator[Step]:
+def _steps(
+    config: Db2Config, arguments: argparse.Namespace, console: Console
+) -> Iterator[RegistrationStep]:
     schema, dot, table = arguments.table.partition(".")
     if not (schema and dot and table):
         raise HeadraceError(
@@ -128,7 +130,7 @@ def _columns(
     return columns or None
 
 
-def _run(config: Db2Config, steps: list[Step], doing: str, console: Console) -> None:
+def _run(config: Db2Config, steps: list[RegistrationStep], doing: str, console: Console) -> None:
     require_driver(find_definition(str(config.connector_class)))
     from headrace.connectors.db2.connection import opened
     from headrace.connectors.db2.errors import DriverError

@@ -89,22 +89,22 @@ class Readiness:
         config = self._config
         read_control(connection, config, newest_lsn(config))
         registered = registrations(connection, config)
-        own = captured_of(self._capture, registered)
-        self.registered = tuple(own)
+        captured = captured_of(self._capture, registered)
+        self.registered = tuple(captured)
         for error in registration_errors(config, tables, registered):
-            if not own:
+            if not captured:
                 raise error
             self._warn(error)
         waiting = not_begun(config, tables, registered)
         if waiting is not None:
             self._warn(waiting)
         catalog = Catalog(connection)
-        for one in own:
-            columns = catalog.columns(one.change_schema, one.change_table)
-            wrong = layout_error(one, [column.name for column in columns])
+        for registration in captured:
+            columns = catalog.columns(registration.change_schema, registration.change_table)
+            wrong = layout_error(registration, [column.name for column in columns])
             if wrong is not None and columns:
                 raise wrong
-            updates = updates_error(config, one)
+            updates = updates_error(config, registration)
             if updates is not None:
                 self._warn(updates)
         self._watch.look_now(connection)

@@ -14,7 +14,7 @@ from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.reading.snapshot_source import Db2SnapshotSource
 from headrace.connectors.db2.schema_history import open_tables
-from headrace.connectors.db2.streaming.told_tables import ToldTables
+from headrace.connectors.db2.streaming.recorded_tables import RecordedTables
 from headrace.connectors.db2.streaming.windows import newest_lsn
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
@@ -49,7 +49,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     def now(self, connection: Connection) -> Db2Position:
         """Return the position after everything that Capture has written."""
         lsn = newest_lsn(connection, self.config)
-        return Db2Position() if lsn is None else Db2Position.behind_commit(lsn)
+        return Db2Position() if lsn is None else Db2Position.after_commit(lsn)
 
     def log_end(self) -> int:
         """Return the place after the newest commit."""
@@ -57,12 +57,12 @@ class Db2Run(Run[Db2Config, Db2Settings]):
             lsn = newest_lsn(connection, self.config)
             return 0 if lsn is None else place_of(lsn) + 1
 
-    def told_tables(
+    def recorded_tables(
         self, position: Db2Position, relation: Callable[[Table], int] | None = None
-    ) -> ToldTables:
-        """Return the tables that were recorded up to a position; see ToldTables. The caller closes
-        it."""
-        return ToldTables(open_tables(self.config, position, self.memory), relation)
+    ) -> RecordedTables:
+        """Return the tables that were recorded up to a position; see RecordedTables. The caller
+        closes it."""
+        return RecordedTables(open_tables(self.config, position, self.memory), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
         """Return the first offset of an epoch."""

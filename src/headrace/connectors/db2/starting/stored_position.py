@@ -40,7 +40,7 @@ class StoredPosition(LostLog[Db2Position]):
         try:
             self._check(stored.position)
         except HeadraceError as error:
-            if not self.tells(error) or not self._rule.repairs:
+            if not self.means_loss(error) or not self._rule.repairs:
                 raise
             return Lost(error, is_followed=False)
         self.is_known = True
@@ -54,25 +54,25 @@ class StoredPosition(LostLog[Db2Position]):
             self._check_history(position)
             if config.headrace_change_tables_gap == "fail":
                 captured = [
-                    one
-                    for one in registrations(connection, config)
-                    if capture.takes(source_of(one))
+                    registration
+                    for registration in registrations(connection, config)
+                    if capture.takes(source_of(registration))
                 ]
                 first = position.first_unread
-                own = spans_of(connection, config, captured, first)
-                with closing(self._run.told_tables(position)) as told:
-                    Beginnings().check(own, first, position.lsn_bytes, told.knows)
+                spans = spans_of(connection, config, captured, first)
+                with closing(self._run.recorded_tables(position)) as recorded:
+                    Beginnings().check(spans, first, position.lsn_bytes, recorded.knows)
 
     def _check_history(self, position: Db2Position) -> None:
-        with closing(self._run.told_tables(position)) as told:
-            is_lost = position.committed > 0 and told.history.is_empty
+        with closing(self._run.recorded_tables(position)) as recorded:
+            is_lost = position.committed > 0 and recorded.history.is_empty
         if is_lost:
             recorder = closing(self._run.snapshot_source(reads_rows=False))
             restore_history(CONNECTOR, self._run.config, position, recorder)
 
     # -- see LostLog -----------------------------------------------------------------------------
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in (PRUNED, AHEAD, _NO_HISTORY)
 

@@ -74,8 +74,8 @@ class Beginnings:
         """
         if self._starts is None or first < self._since:
             self._starts, self._since = None, first
-        for _, own in groupby(spans, key=lambda span: source_path(span.registration)):
-            group = list(own)
+        for _, of_table in groupby(spans, key=lambda span: source_path(span.registration)):
+            group = list(of_table)
             bridged = False
             for span in group:
                 ends_before = span.stop is not None and span.stop <= first
@@ -92,26 +92,32 @@ class Beginnings:
         lsn_bytes: int,
         knows: Callable[[str, str], bool],
     ) -> None:
-        one = span.registration
-        start, source, path = start_of(one), source_path(one), change_path(one)
+        registration = span.registration
+        start, source, path = (
+            start_of(registration),
+            source_path(registration),
+            change_path(registration),
+        )
         if not start:
             return
         if self._starts is None:
             has_gap = start >= first and knows(*source)
         elif path not in self._starts:
-            has_gap = self._is_anew(one, group)
+            has_gap = self._is_registered_again(registration, group)
         elif path in self._followers and start >= first:
-            has_gap = _has_moved(self._starts[path], start) or self._is_anew(one, group)
+            has_gap = _has_moved(self._starts[path], start) or self._is_registered_again(
+                registration, group
+            )
         else:
             has_gap = start >= first and _has_moved(self._starts[path], start)
         if has_gap:
-            raise gap(one, first, lsn_bytes)
+            raise gap(registration, first, lsn_bytes)
 
-    def _is_anew(self, one: Registration, group: Sequence[Span]) -> bool:
+    def _is_registered_again(self, registration: Registration, group: Sequence[Span]) -> bool:
         """Whether the table of a registration had active ones, and this one takes over from none of
         them."""
-        others = {change_path(other.registration) for other in group} - {change_path(one)}
-        source = source_path(one)
+        others = {change_path(other.registration) for other in group} - {change_path(registration)}
+        source = source_path(registration)
         return source in self._active and not others & self._active[source]
 
     def check_fetched(
@@ -122,12 +128,12 @@ class Beginnings:
         that is being read, the place from which on rows were fetched since the last check, or are
         still to be fetched. Raises like `check`."""
         assert self._starts is not None, "`check` comes first"
-        for one in registered:
-            path, start = change_path(one), start_of(one)
+        for registration in registered:
+            path, start = change_path(registration), start_of(registration)
             if path not in unread:
                 continue
             if _has_moved(self._starts.get(path), start) and start >= unread[path]:
-                raise gap(one, unread[path], lsn_bytes)
+                raise gap(registration, unread[path], lsn_bytes)
             if self._starts.get(path, start) is None:
                 self._starts[path] = start
 
@@ -135,9 +141,9 @@ class Beginnings:
         starts: dict[Path, int | None] = {}
         active: dict[Path, set[Path]] = {source: set() for source in self._active}
         before = self._starts or {}
-        for one in registered:
-            path, source = change_path(one), source_path(one)
-            lsn = one.old_synchpoint or one.new_synchpoint
+        for registration in registered:
+            path, source = change_path(registration), source_path(registration)
+            lsn = registration.old_synchpoint or registration.new_synchpoint
             if lsn is not None:
                 starts[path] = place_of(lsn) if before.get(path) is None else before[path]
                 if self._active.get(source, set()) - {path}:
@@ -149,7 +155,7 @@ class Beginnings:
                 log.warning(
                     "%s was registered again, or Capture does not read its registration any more: "
                     "Capture does not say where the change table %s.%s begins",
-                    source_of(one),
+                    source_of(registration),
                     *path,
                 )
         self._starts, self._active = starts, active
@@ -159,13 +165,14 @@ def _has_moved(before: int | None, start: int) -> bool:
     return before is not None and start > before
 
 
-def gap(one: Registration, first: int, lsn_bytes: int) -> HeadraceError:
+def gap(registration: Registration, first: int, lsn_bytes: int) -> HeadraceError:
     """Return the error of a change table that no longer has the changes from the place `first`
     on."""
     return HeadraceError(
         PRUNED,
-        f"The change table {one.change_schema}.{one.change_table} of {source_of(one)} begins at "
-        f"{format_lsn(lsn_of(start_of(one), lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
+        f"The change table {registration.change_schema}.{registration.change_table} of "
+        f"{source_of(registration)} begins at "
+        f"{format_lsn(lsn_of(start_of(registration), lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
         f"from {format_lsn(lsn_of(first, lsn_bytes))} on, which were not read yet, were "
         "pruned, or the table was registered again since then",
         "Set snapshot.mode=when_needed, which reads the tables again, or start with a new "

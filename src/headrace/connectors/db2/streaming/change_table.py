@@ -13,7 +13,7 @@ from headrace.connectors.db2.lsn import lsn_of, place_of
 from headrace.connectors.db2.rows.images import Db2Images
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import DELETED, Changes, pair
-from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.snapshots.image_block import ImageBlock
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class ChangeBlock:
     def __len__(self) -> int:
         return len(self.changes.old)
 
-    def behind(self, count: int) -> ChangeBlock:
+    def after(self, count: int) -> ChangeBlock:
         """Return the block without its first changes."""
         rest = slice(count, None)
         return replace(
@@ -180,15 +180,17 @@ class ChangeTable:
             len(columns[COMMIT][0]),
         )
 
-    def told(self, row: int) -> SchemaChange | None:
+    def change_before(self, row: int) -> SchemaChange | None:
         """Return the schema change that comes before this change of the block."""
-        tells, self.schema_change = self.schema_change, None
-        if tells is None or self.block is None:
+        find_change, self.schema_change = self.schema_change, None
+        if find_change is None or self.block is None:
             return None
         commit, change = self.block.commits.place(row), self.block.intents.place(row)
-        return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(change, self.block.lsn_bytes))
+        return find_change(
+            lsn_of(commit, self.block.lsn_bytes), lsn_of(change, self.block.lsn_bytes)
+        )
 
     def taken(self, count: int) -> None:
         """Remove the first changes of the block, which are merged."""
         assert self.block is not None
-        self.block = self.block.behind(count)
+        self.block = self.block.after(count)

@@ -21,20 +21,20 @@ _COMMIT, _LOGMARKER = range(2)
 class CommitTimes:
     """The times of one window's transactions. `cursor` returns rows of IBMSNAP_COMMITSEQ and
     IBMSNAP_LOGMARKER (datetime, or a text of one, as `clock` shows it) in the order of the former;
-    `behind` returns the time of the commits after those rows, in microseconds since 1970 UTC. Only
-    the rows of one fetch are in memory."""
+    `later_time` returns the time of the commits after those rows, in microseconds since 1970 UTC.
+    Only the rows of one fetch are in memory."""
 
     def __init__(
         self,
         cursor: RowCursor,
         fetch_rows: int,
         clock: Clock,
-        behind: Callable[[], int],
+        later_time: Callable[[], int],
     ) -> None:
-        self._cursor, self._fetch_rows, self._behind = cursor, fetch_rows, behind
+        self._cursor, self._fetch_rows, self._read_later_time = cursor, fetch_rows, later_time
         self._clock = clock
         self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
-        self._time_behind: int | None = None
+        self._later_time: int | None = None
 
     def of(self, commits: LsnColumn) -> np.ndarray:
         """Return microseconds since 1970 UTC (int64) of each of these commits, which are in order,
@@ -43,10 +43,10 @@ class CommitTimes:
         times = np.empty(count, np.int64)
         done = 0
         while done < count:
-            own, asked = _numbers(self._commits, commits.take(slice(done, None)))
-            reach = int(np.searchsorted(asked, own[-1], "right")) if len(own) else 0
+            loaded, asked = _numbers(self._commits, commits.take(slice(done, None)))
+            reach = int(np.searchsorted(asked, loaded[-1], "right")) if len(loaded) else 0
             if reach:
-                places = np.searchsorted(own, asked[:reach])
+                places = np.searchsorted(loaded, asked[:reach])
                 times[done : done + reach] = self._times[places]
                 done += reach
                 self._forget_before(int(places[-1]))
@@ -69,9 +69,9 @@ class CommitTimes:
 
     def _after_all(self) -> int:
         """Return the time of the commits after all rows of the window."""
-        if self._time_behind is None:
-            self._time_behind = self._behind()
-        return self._time_behind
+        if self._later_time is None:
+            self._later_time = self._read_later_time()
+        return self._later_time
 
     def _forget_before(self, row: int) -> None:
         self._commits, self._times = self._commits.take(slice(row, None)), self._times[row:]

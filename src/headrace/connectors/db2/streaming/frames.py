@@ -49,10 +49,10 @@ from headrace.streaming.changes.kernels.image_kernel import add_images
 from headrace.streaming.changes.kernels.key_kernel import CELLS
 from headrace.streaming.changes.kernels.late_kernel import (
     OWN_WORDS,
+    add_late_begin,
     begin_late,
     end_late,
     take_back_beginning,
-    tell_beginning,
 )
 from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
@@ -61,7 +61,7 @@ from headrace.streaming.changes.kernels.transaction_kernel import advance, is_fu
     HAS_CHANGE,  # 1: a change of the open transaction was read
     CHANGE,  # lower half of its number
     SERIAL,  # number of the change among those with the same number; 0: a schema change
-    TOLD,  # schema changes after the last change
+    PENDING,  # schema changes after the last change
     RESUMES,  # 1: the stream begins inside of the transaction of the next words
     RESUMED_HIGH,
     RESUMED_LOW,
@@ -219,9 +219,9 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
     row: it has the ordinal of the next change, and comes before its parts."""
     row_kernel.open_transaction(transactions, state)
     store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
-    part = load64(state + 8 * TOLD)
+    part = load64(state + 8 * PENDING)
     row_kernel.add_row(rows, state, 0, image, 0, place, part, 0, size, index, SCHEMA_CHANGE, 0)
-    store64(state + 8 * TOLD, part + 1)
+    store64(state + 8 * PENDING, part + 1)
     return row_kernel.MORE
 
 
@@ -263,15 +263,15 @@ def _resume(place, state):
 def _number_rows(rows, first, kind, place, serial, state):
     """Number the rows of a segment from `first` on, which a change made: their parts come after
     those of the schema changes before it."""
-    told = load64(state + 8 * TOLD)
+    pending = load64(state + 8 * PENDING)
     for number in range(first, load64(state + 8 * row_kernel.ROWS)):
         row = rows + _ROW_SIZE * number
         if load8(row + _OPERATION) != BEGIN:
             store32(row + _SERIAL, serial)
             if kind != SCHEMA_CHANGE:
-                store64(row + _PART, load64(row + _PART) + told)
+                store64(row + _PART, load64(row + _PART) + pending)
     if kind != SCHEMA_CHANGE:
-        store64(state + 8 * TOLD, 0)
+        store64(state + 8 * PENDING, 0)
     store64(state + 8 * HAS_CHANGE, 1)
     store64(state + 8 * CHANGE, place)
     store64(state + 8 * SERIAL, serial)
@@ -307,7 +307,7 @@ def index_frames(
             image = start + at + BEGIN_HEAD_BYTES
             begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
             store64(state + 8 * HAS_CHANGE, 0)
-            store64(state + 8 * TOLD, 0)
+            store64(state + 8 * PENDING, 0)
         elif kind == _ENDS:
             end_late(rows, transactions, ends, state, size)
         elif kind == _SYNCHPOINT:
@@ -323,7 +323,7 @@ def index_frames(
             first = load64(state + 8 * row_kernel.ROWS)
             serial = _serial(kind, place, state)
             _resume(place, state)
-            tell_beginning(rows, transactions, state)
+            add_late_begin(rows, transactions, state)
             store64(state + 8 * row_kernel.EXTRA, extra + start - data)
             if kind == SCHEMA_CHANGE:
                 status = _add_schema_change(

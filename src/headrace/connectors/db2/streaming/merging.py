@@ -17,7 +17,7 @@ from headrace.connectors.db2.streaming import frames
 from headrace.connectors.db2.streaming.change_table import ChangeBlock, ChangeTable
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import NO_ROW, UPDATED
-from headrace.connectors.db2.streaming.told_tables import SchemaChange
+from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.streaming.changes.kernels.row_kernel import CREATE, DELETE, UPDATE
 
 
@@ -93,34 +93,42 @@ def _merge(
         if count:
             parts.append((table, block, count))
     parts.sort(key=lambda part: _first(part[1]))
-    told = []
+    schema_changes = []
     for table, block, count in parts:
         first = 0 if reached is None else _count(block, reached)
-        change = table.told(first) if first < count else None
+        change = table.change_before(first) if first < count else None
         if change is not None:
-            told.append((block.behind(first), change))
-    texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
+            schema_changes.append((block.after(first), change))
+    texts = tuple(
+        np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in schema_changes
+    )
     # The order is stable: a schema change comes before the change that shows it.
     words = np.concatenate(
         [
-            *(_told_words(*one, text) for one, text in zip(told, texts, strict=True)),
+            *(
+                _schema_change_words(*change, text)
+                for change, text in zip(schema_changes, texts, strict=True)
+            ),
             *(_words(table, block, count) for table, block, count in parts),
         ]
     )
-    taken = [*((block, 1) for block, _ in told), *((block, count) for _, block, count in parts)]
+    taken = [
+        *((block, 1) for block, _ in schema_changes),
+        *((block, count) for _, block, count in parts),
+    ]
     commits = LsnColumn.joined([block.commits.take(slice(count)) for block, count in taken])
     intents = LsnColumn.joined([block.intents.take(slice(count)) for block, count in taken])
     for table, _, count in parts:
         table.taken(count)
     images = (*texts, *(block.images for _, block, _ in parts))
-    if len(parts) == 1 and (reached is None or not told):
+    if len(parts) == 1 and (reached is None or not schema_changes):
         return Merged(words, commits, images)
     keys = (intents.low, intents.high, commits.low, commits.high)
     order = np.lexsort([key for key in keys if np.any(key != key[0])] or keys)
     return Merged(words[order], commits.take(order), images)
 
 
-def _told_words(block: ChangeBlock, change: SchemaChange, image: np.ndarray) -> np.ndarray:
+def _schema_change_words(block: ChangeBlock, change: SchemaChange, image: np.ndarray) -> np.ndarray:
     words = np.zeros((1, frames.CHANGE_WORDS), np.int64)
     words[0, frames.NEW], words[0, frames.NEW_SIZE] = address_of(image), len(change.image)
     words[0, frames.KIND], words[0, frames.RELATION] = frames.SCHEMA_CHANGE, change.relation
@@ -135,10 +143,10 @@ def _words(table: ChangeTable, block: ChangeBlock, count: int) -> np.ndarray:
         (block.changes.old[:count], frames.OLD, frames.OLD_SIZE),
         (block.changes.new[:count], frames.NEW, frames.NEW_SIZE),
     ):
-        there = rows != NO_ROW
-        place = rows[there]
-        words[there, address] = base + offsets[place]
-        words[there, size] = offsets[place + 1] - offsets[place]
+        has_row = rows != NO_ROW
+        place = rows[has_row]
+        words[has_row, address] = base + offsets[place]
+        words[has_row, size] = offsets[place + 1] - offsets[place]
     has_old, has_new = words[:, frames.OLD] != 0, words[:, frames.NEW] != 0
     words[:, frames.KIND] = np.where(has_old, np.where(has_new, UPDATE, DELETE), CREATE)
     words[block.operations[:count] == UPDATED, frames.KIND] = frames.WITHOUT_OLD

@@ -30,6 +30,7 @@ from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
 from headrace.connectors.db2.streaming.frames import index_frames
 from headrace.connectors.db2.streaming.merging import Merged, merged
+from headrace.connectors.db2.streaming.recorded_tables import RecordedTables
 from headrace.connectors.db2.streaming.registered_tables import (
     Described,
     RegisteredTables,
@@ -39,12 +40,11 @@ from headrace.connectors.db2.streaming.registered_tables import (
     in_order,
     stops_before,
 )
-from headrace.connectors.db2.streaming.told_tables import ToldTables
 from headrace.connectors.db2.streaming.windows import (
     Window,
     next_window,
     spans_of,
-    time_behind,
+    time_after,
 )
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
@@ -56,7 +56,7 @@ _Query = tuple[Described, Future[FetchedAhead]]
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class Db2ReaderOptions:
     """A reader's settings besides the log: the options word of `row_kernel`, and the topic of
     transactions (empty: their borders make no records)."""
 
@@ -76,9 +76,9 @@ class ChangeTablesReader(SegmentReader):
         connect: Callable[[], Connection],
         tables: RegisteredTables,
         versions: RelationVersions,
-        told: ToldTables,
+        recorded: RecordedTables,
         start: Db2Position,
-        options: ReaderOptions,
+        options: Db2ReaderOptions,
         beginnings: Beginnings,
         watch: CaptureWatch,
         translate: Callable[[Exception], HeadraceError | None],
@@ -88,7 +88,7 @@ class ChangeTablesReader(SegmentReader):
         self._translate = translate
         if options.border_topic:
             self.has_borders(*versions.borders(options.border_topic))
-        self._told = told
+        self._recorded = recorded
         self._connection: Connection | None = None
         self._fetch_rows = config.query_fetch_size or _FETCH_ROWS
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
@@ -137,7 +137,7 @@ class ChangeTablesReader(SegmentReader):
 
     def close(self) -> None:
         """Disconnect; never raises."""
-        self._told.close()
+        self._recorded.close()
         if self._frames is not None:
             self._frames.close()  # its queries end before their connection does
         self._fetching.close()
@@ -178,7 +178,7 @@ class ChangeTablesReader(SegmentReader):
             tables = self._tables_of(connection, window, opened)
             unread = {table.path: max(window.first, self._first_unread) for table in tables}
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
-            later = partial(time_behind, connection, config, window)
+            later = partial(time_after, connection, config, window)
             times = CommitTimes(cursor, self._fetch_rows, window.clock, later)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):
@@ -222,14 +222,14 @@ class ChangeTablesReader(SegmentReader):
         gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans_of(connection, config, captured, window.first)
+        spans = spans_of(connection, config, captured, window.first)
         if self._beginnings is not None:
             first = max(window.first, self._first_unread)
-            self._beginnings.check(own, first, window.lsn_bytes, self._told.knows)
+            self._beginnings.check(spans, first, window.lsn_bytes, self._recorded.knows)
         return in_order(
             [
                 span
-                for span in own
+                for span in spans
                 if span.start <= window.last and stops_before(span, window.last) >= window.first
             ]
         )
@@ -288,7 +288,7 @@ class ChangeTablesReader(SegmentReader):
             self._fetch_rows,
             tables,
             described.widest_row,
-            partial(self._told.before, described.table),
+            partial(self._recorded.before, described.table),
         )
 
     # -- frames ---------------------------------------------------------------------------------

@@ -80,13 +80,16 @@ def spans(
     `columns` returns their number in that case."""
 
     def of_table(group: list[Registration]) -> list[Span]:
-        starts = [start_of(one) for one in group]
+        starts = [start_of(registration) for registration in group]
         if len(group) > 1:
-            starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
-        own = list(map(Span, group, starts))
-        begun = [span for span in own if _is_active(span) and span.start < first]
+            starts = [
+                start or _first(registration)
+                for start, registration in zip(starts, group, strict=True)
+            ]
+        unordered = list(map(Span, group, starts))
+        begun = [span for span in unordered if _is_active(span) and span.start < first]
         counts = {_path(span): columns(span.registration) for span in begun if len(begun) > 1}
-        own.sort(
+        unordered.sort(
             key=lambda span: (
                 _is_active(span),
                 max(span.start, first - 1),
@@ -97,8 +100,8 @@ def spans(
         )
         return [
             replace(span, stop=following.start if with_stops else None)
-            for span, following in pairwise(own)
-        ] + own[-1:]
+            for span, following in pairwise(unordered)
+        ] + unordered[-1:]
 
     def _first(registration: Registration) -> int:
         oldest = oldest_change(registration)
@@ -145,33 +148,37 @@ class RegisteredTables:
     ) -> None:
         """`last` returns the last recorded description of a dropped table; None: not known."""
         self._capture, self._versions, self._last = capture, versions, last
-        self._told: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
         self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
         """Return the registrations whose tables are captured."""
-        return [one for one in registrations if self._capture.takes(source_of(one))]
+        return [
+            registration
+            for registration in registrations
+            if self._capture.takes(source_of(registration))
+        ]
 
     def describe(self, catalog: Catalog, span: Span) -> Described | None:
         """Return the description of the rows of a span by the catalogue; None: the change table is
         gone."""
-        one = span.registration
+        registration = span.registration
         changed = {
             column.name: column
-            for column in catalog.columns(one.change_schema, one.change_table)
+            for column in catalog.columns(registration.change_schema, registration.change_table)
             if column.name not in _OWN_COLUMNS
         }
         if not changed:
             return None
-        self._gone.discard(change_path(one))
-        present = catalog.table(one.source_schema, one.source_table)
+        self._gone.discard(change_path(registration))
+        present = catalog.table(registration.source_schema, registration.source_table)
         table = self._shape(span, present, changed)
-        unread = _unread(one, table, changed)
+        unread = _unread(registration, table, changed)
         facts = self._capture.relation(_nullable(table, unread), present)
-        _check_key(one, facts, unread)
+        _check_key(registration, facts, unread)
         shown = self._capture.selected(facts)
         for name in unread.keys() & shown:
-            self._tell(one, name, unread[name])
+            self._warn_of_column(registration, name, unread[name])
         read = tuple(
             changed[column.name]
             for column in table.columns
@@ -179,7 +186,7 @@ class RegisteredTables:
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = images_at(
-            ".".join(change_path(one)),
+            ".".join(change_path(registration)),
             table.columns,
             [places.get(column.name) for column in table.columns],
         )
@@ -188,38 +195,38 @@ class RegisteredTables:
     def warn_of_vanished(self, gone: Iterable[Span]) -> None:
         """Log a warning for change tables that are gone, once each until they exist again."""
         for span in gone:
-            one = span.registration
-            if change_path(one) not in self._gone:
-                self._gone.add(change_path(one))
+            registration = span.registration
+            if change_path(registration) not in self._gone:
+                self._gone.add(change_path(registration))
                 log.warning(
                     "The change table %s.%s of %s no longer exists: its changes end here",
-                    *change_path(one),
-                    source_of(one),
+                    *change_path(registration),
+                    source_of(registration),
                 )
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
         """Return the table as the span's rows have it. If another registration follows, the columns
         are those of its change table; if the table is gone, its last recorded description is
         used."""
-        one = span.registration
-        described = self._last_told(one, changed) if present is None else present
+        registration = span.registration
+        described = self._last_recorded(registration, changed) if present is None else present
         by_name = described.by_name
         names = by_name if span.stop is None else changed
         columns = tuple(_column(by_name.get(name), changed.get(name)) for name in names)
         key = described.key if all(name in names for name in described.key) else ()
-        return Table(one.source_schema, one.source_table, columns, key)
+        return Table(registration.source_schema, registration.source_table, columns, key)
 
-    def _last_told(self, one: Registration, changed: dict[str, Column]) -> Table:
+    def _last_recorded(self, registration: Registration, changed: dict[str, Column]) -> Table:
         """Return a dropped table: its key, and those of its columns that its change table has or
         never had, in the order and by the definitions that were recorded last. A column outside the
         key that may be null in the change table may be null, and has no default: the constraint may
         have been dropped since then."""
-        last = self._last(*source_path(one))
+        last = self._last(*source_path(registration))
         if last is None:
-            self._tell_of_gone(one, "the schema history does not have it")
-            last = Table(*source_path(one))
+            self._warn_of_dropped(registration, "the schema history does not have it")
+            last = Table(*source_path(registration))
         if not changed.keys() >= {*last.key}:
-            self._tell_of_gone(one, "its change table lacks a column of its key")
+            self._warn_of_dropped(registration, "its change table lacks a column of its key")
         nullable = {name for name, column in changed.items() if not column.not_null} - {*last.key}
         kept = (
             replace(column, not_null=False, default=None)
@@ -235,21 +242,21 @@ class RegisteredTables:
         )
         return replace(last, columns=(*kept, *more))
 
-    def _tell_of_gone(self, one: Registration, why: str) -> None:
-        told = one.change_table, ""
-        if told not in self._told:
-            self._told.add(told)
+    def _warn_of_dropped(self, registration: Registration, why: str) -> None:
+        warning = registration.change_table, ""
+        if warning not in self._warned:
+            self._warned.add(warning)
             log.warning(
                 "%s no longer exists, and %s: its last changes have no key, unless "
                 "message.key.columns names one",
-                source_of(one),
+                source_of(registration),
                 why,
             )
 
-    def _tell(self, registration: Registration, column: str, why: str) -> None:
-        told = registration.change_table, column
-        if told not in self._told:
-            self._told.add(told)
+    def _warn_of_column(self, registration: Registration, column: str, why: str) -> None:
+        warning = registration.change_table, column
+        if warning not in self._warned:
+            self._warned.add(warning)
             log.warning(
                 "The column %s of %s %s: it is null in events",
                 column,
@@ -258,15 +265,15 @@ class RegisteredTables:
             )
 
 
-def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict[str, str]:
+def _unread(registration: Registration, table: Table, changed: dict[str, Column]) -> dict[str, str]:
     """Return the columns for which a change table has no values, and why."""
-    where = f"the change table {one.change_schema}.{one.change_table}"
+    where = f"the change table {registration.change_schema}.{registration.change_table}"
     unread = {}
     for column in table.columns:
-        there = changed.get(column.name)
-        if there is None:
+        change_column = changed.get(column.name)
+        if change_column is None:
             unread[column.name] = f"is missing in {where}"
-        elif not LARGE.isdisjoint((str(there.type), str(column.type))):
+        elif not LARGE.isdisjoint((str(change_column.type), str(column.type))):
             unread[column.name] = f"is a large object, which is not in {where}"
     return unread
 
@@ -280,14 +287,14 @@ def _nullable(table: Table, unread: Container[str]) -> Table:
     return replace(table, columns=tuple(columns))
 
 
-def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str]) -> None:
+def _check_key(registration: Registration, facts: RelationFacts, unread: Mapping[str, str]) -> None:
     """Raise HeadraceError if a change table has no values of a key column."""
     name = next((name for name in facts.key if name in unread), None)
     if name is not None:
         reason = unread[name]
         raise HeadraceError(
             "db2.change_table_altered",
-            f"The key column {name} of {source_of(one)} has no values ({reason})",
+            f"The key column {name} of {source_of(registration)} has no values ({reason})",
             "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`); "
             "or name columns that the change table has in message.key.columns.",
         )
@@ -312,12 +319,12 @@ def has_taken_over(gone: Iterable[Span], registered: Iterable[Registration]) -> 
     """Whether one of these spans, whose change tables are gone, is no longer registered, and its
     table has another registration."""
     paths: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for one in registered:
-        paths.setdefault(source_path(one), set()).add(change_path(one))
+    for registration in registered:
+        paths.setdefault(source_path(registration), set()).add(change_path(registration))
     left = (
         (change_path(span.registration), paths.get(source_path(span.registration))) for span in gone
     )
-    return any(own and path not in own for path, own in left)
+    return any(change_paths and path not in change_paths for path, change_paths in left)
 
 
 def stops_before(span: Span, last: int) -> int:

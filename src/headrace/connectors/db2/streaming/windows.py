@@ -48,11 +48,11 @@ def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
     """Check that a stream whose next place is `first` is not ahead of Capture's `newest` commit.
     Raises HeadraceError("db2.position_ahead")."""
     if first > (0 if newest is None else place_of(newest) + 1):
-        told = "has none" if newest is None else f"is at {format_lsn(newest)}"
+        newest_text = "has none" if newest is None else f"is at {format_lsn(newest)}"
         raise HeadraceError(
             AHEAD,
             f"The stream's position, {format_lsn(lsn_of(first - 1, lsn_bytes))}, is ahead of "
-            f"Capture's synchpoint, which {told}",
+            f"Capture's synchpoint, which {newest_text}",
             "The database is another one, or was restored, or SQL replication was set up again: "
             "start with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",
@@ -68,9 +68,14 @@ def oldest_change(connection: Connection, registration: Registration) -> int | N
 def captured_columns(connection: Connection, registration: Registration) -> int:
     """Return how many of its table's columns a change table has; if the table is gone, the number
     of all columns that it has."""
-    catalog, one = Catalog(connection), registration
-    changed = {column.name for column in catalog.columns(one.change_schema, one.change_table)}
-    present = {column.name for column in catalog.columns(one.source_schema, one.source_table)}
+    catalog = Catalog(connection)
+    changed, present = (
+        {column.name for column in catalog.columns(schema, table)}
+        for schema, table in (
+            (registration.change_schema, registration.change_table),
+            (registration.source_schema, registration.source_table),
+        )
+    )
     return len(changed & present or changed)
 
 
@@ -121,7 +126,7 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     return window.last if last is None else place_of(bytes(last))
 
 
-def time_behind(connection: Connection, config: Db2Config, window: Window) -> int:
+def time_after(connection: Connection, config: Db2Config, window: Window) -> int:
     """Return the time (microseconds since 1970 UTC) of the first commit after a window that has a
     row in IBMSNAP_UOW, else the server's time."""
     rest = window._replace(first=window.last + 1, last=window.newest)

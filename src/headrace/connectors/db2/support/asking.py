@@ -32,7 +32,7 @@ class Asking(asking.Asking):
 
     def _answer(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> Answer:
         description = cursor.description()
-        numbers = [place for place, one in enumerate(description) if one[1] in _NUMBERS]
+        numbers = [place for place, column in enumerate(description) if column[1] in _NUMBERS]
         return Answer(description, rows, frozenset(numbers))
 
     def _queried(self, text: str, binds: asking.Binds, most: int) -> Answer:

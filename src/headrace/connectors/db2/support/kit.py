@@ -132,15 +132,19 @@ class Kit:
             f"UPDATE {register} SET STOP_ON_ERROR = 'N' WHERE SOURCE_OWNER = {literal(SCHEMA)} "
             f"AND SOURCE_TABLE = {literal(table)}"
         )
-        made = [*(one.sql for one in steps if one.is_needed), tolerant]
-        undo = [one.sql for one in removing(config, SCHEMA, table, name) if one.is_needed]
+        made = [*(statement.sql for statement in steps if statement.is_needed), tolerant]
+        undo = [
+            statement.sql
+            for statement in removing(config, SCHEMA, table, name)
+            if statement.is_needed
+        ]
         return Transaction(
             table,
             [
-                _of(table, "kit_register", one, "its registration, in one transaction")
-                for one in made
+                _of(table, "kit_register", statement, "its registration, in one transaction")
+                for statement in made
             ],
-            [_of(table, "kit_unregister", one, "nothing is left") for one in undo],
+            [_of(table, "kit_unregister", statement, "nothing is left") for statement in undo],
         )
 
     def signal(self) -> Transaction:
@@ -200,15 +204,15 @@ class Kit:
             *map(self.registration, TABLES),
             self.signal(),
         ]
-        for one in made:
-            yield from one.statements
+        for step in made:
+            yield from step.statements
         yield self.again()
         for commit in self.written():
             yield from commit
         yield from (self.captured, self.registrations, self.signals, self.units)
         yield from map(self.changes, TABLES)
-        for one in reversed(made):
-            yield from one.undo
+        for step in reversed(made):
+            yield from step.undo
 
 
 def _question(name: str, text: str, why: str, place: str = PLACE) -> Question:

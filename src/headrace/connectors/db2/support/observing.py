@@ -34,13 +34,13 @@ class _Observing(Asking):
     def ask(self, seconds: float) -> None:
         """Ask all questions; Capture's progress before and after the observed time."""
         questions = self._questions
-        for one in (*questions.server, questions.zone, questions.settings, questions.register):
-            self.send(one)
-        for one in (*questions.control, questions.progress):
-            self.send(one)
+        for question in (*questions.server, questions.zone, questions.settings, questions.register):
+            self.send(question)
+        for question in (*questions.control, questions.progress):
+            self.send(question)
         time.sleep(seconds)
-        for one in (questions.progress, questions.newest, questions.units):
-            self.send(one)
+        for question in (questions.progress, questions.newest, questions.units):
+            self.send(question)
         answer = self.send(questions.registrations)
         if answer is None:
             return

@@ -14,27 +14,27 @@ Records = Sequence[Mapping[str, Any]]
 def rows_of(records: Records, name: str, place: str = "") -> list[dict[str, Any]]:
     """Return the rows that were recorded for a question, by their columns; `place`: only those of
     this place."""
-    found = []
+    rows = []
     for record in records:
         if record["name"] == name and "rows" in record and place in record["place"]:
             columns = [described[0] for described in record["columns"]]
             for row in record["rows"]:
                 cells = (cell[1] if len(cell) > 1 else cell[0] for cell in row)
-                found.append(dict(zip(columns, cells, strict=True)))
-    return found
+                rows.append(dict(zip(columns, cells, strict=True)))
+    return rows
 
 
 def _refused(records: Records, prefix: str) -> list[object]:
     """Return the errors of the workload's statements, by the statements' names."""
     return [
-        {"name": one["name"], "place": one["place"], **one["error"]}
-        for one in records
-        if "error" in one and str(one["name"]).startswith(prefix)
+        {"name": record["name"], "place": record["place"], **record["error"]}
+        for record in records
+        if "error" in record and str(record["name"]).startswith(prefix)
     ]
 
 
 def _has_workload(records: Records) -> bool:
-    return any(str(one["name"]).startswith("kit_") for one in records)
+    return any(str(record["name"]).startswith("kit_") for record in records)
 
 
 def _clocks(records: Records) -> object:

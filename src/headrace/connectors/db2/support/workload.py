@@ -73,7 +73,7 @@ class _Making:
             raise refused(kit.PLACE, known.message, f"{known.remedy} It takes DBADM.")
         if error is not None:
             raise error
-        self._made = [one for one in kit.TABLES if self._done(self._kit.table(one)) is None]
+        self._made = [name for name in kit.TABLES if self._done(self._kit.table(name)) is None]
         for table in self._made:
             if self._done(self._kit.registration(table)) is None:
                 self._registered.append(table)
@@ -85,16 +85,16 @@ class _Making:
     def _done(self, transaction: Transaction) -> Exception | None:
         """Run a transaction completely or not at all; returns the error that ended it. Raises
         DriverError if the connection is lost."""
-        undo = [one.text for one in reversed(transaction.undo)]
-        for one in undo:
-            self._traces.expect(one)
+        undo = [step.text for step in reversed(transaction.undo)]
+        for step in undo:
+            self._traces.expect(step)
         for asked in transaction.statements:
             error = self._asking.refusal(asked)
             if error is not None:
                 self._asking.check()
                 self._connection.rollback()
-                for one in undo:
-                    self._traces.refused(one)
+                for step in undo:
+                    self._traces.refused(step)
                 return error
         self._connection.commit()
         return None
@@ -102,9 +102,9 @@ class _Making:
     def change(self) -> None:
         """Change the tables that were created."""
         for commit in self._kit.written():
-            for one in commit:
-                if one.place.rpartition(" ")[2] in self._made:
-                    self._asking.run(one)
+            for statement in commit:
+                if statement.place.rpartition(" ")[2] in self._made:
+                    self._asking.run(statement)
             self._asking.check()
             self._connection.commit()
 
@@ -116,8 +116,8 @@ class _Making:
             if time.monotonic() > until:
                 break
             time.sleep(_PAUSE_SECONDS)
-        for one in (self._kit.registrations, self._kit.signals, self._kit.units):
-            self._asking.send(one)
+        for question in (self._kit.registrations, self._kit.signals, self._kit.units):
+            self._asking.send(question)
         for table in self._registered:
             self._asking.describe("a workload's change table", *self._change_path(table))
             self._asking.send(self._kit.changes(table))
@@ -141,7 +141,7 @@ class _Making:
 def _taking_back(config: Db2Config, recording: Recording) -> Iterator[Callable[[str], bool]]:
     """A context with a function that runs an undo statement in a transaction, on a connection of
     its own."""
-    questions = {one.text: one for one in Kit(config).listed()}
+    questions = {statement.text: statement for statement in Kit(config).listed()}
     with connect(config) as connection:
         asking = Asking(config, connection, recording)
 

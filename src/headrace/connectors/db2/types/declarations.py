@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.relational.types import binary, numeric, scalars, temporal
-from headrace.relational.types.declaration import Declaration, text_declaration
+from headrace.relational.types.declaration import TypeDeclaration, text_declaration
 from headrace.relational.types.options import TypeOptions
 
-Maker = Callable[[int, int, TypeOptions], Declaration]
+Maker = Callable[[int, int, TypeOptions], TypeDeclaration]
 """Makes a declaration from a column's length, its scale (fraction digits) and the options."""
 
 LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
@@ -21,35 +21,35 @@ _TEXT = text_declaration()
 _XML = text_declaration("io.debezium.data.Xml")
 
 
-def _always(declaration: Declaration) -> Maker:
+def _always(declaration: TypeDeclaration) -> Maker:
     return lambda _length, _scale, _options: declaration
 
 
-def _decimal(length: int, scale: int, options: TypeOptions) -> Declaration:
+def _decimal(length: int, scale: int, options: TypeOptions) -> TypeDeclaration:
     return numeric.decimal(options.decimal_handling_mode, length, scale)
 
 
-def _decimal_float(_length: int, _scale: int, options: TypeOptions) -> Declaration:
+def _decimal_float(_length: int, _scale: int, options: TypeOptions) -> TypeDeclaration:
     return numeric.decimal_of_any_scale(options.decimal_handling_mode)
 
 
-def _bytes(_length: int, _scale: int, options: TypeOptions) -> Declaration:
+def _bytes(_length: int, _scale: int, options: TypeOptions) -> TypeDeclaration:
     return binary.binary(options.binary_handling_mode)
 
 
-def _date(_length: int, _scale: int, options: TypeOptions) -> Declaration:
+def _date(_length: int, _scale: int, options: TypeOptions) -> TypeDeclaration:
     return temporal.date(options.time_precision_mode)
 
 
-def _time(_length: int, _scale: int, options: TypeOptions) -> Declaration:
+def _time(_length: int, _scale: int, options: TypeOptions) -> TypeDeclaration:
     return temporal.time(options.time_precision_mode, 0)
 
 
-def _timestamp(_length: int, scale: int, options: TypeOptions) -> Declaration:
+def _timestamp(_length: int, scale: int, options: TypeOptions) -> TypeDeclaration:
     return temporal.timestamp(options.time_precision_mode, scale)
 
 
-def _timestamp_with_zone(_length: int, _scale: int, options: TypeOptions) -> Declaration:
+def _timestamp_with_zone(_length: int, _scale: int, options: TypeOptions) -> TypeDeclaration:
     return temporal.timestamp_with_zone(options.time_precision_mode, 0)
 
 

@@ -16,7 +16,7 @@ from headrace.connectors.db2.types.declarations import (
     TIMES,
     TIMESTAMPS,
 )
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 
 _QUOTED = re.compile(r"(?:[GN])?'((?:[^']|'')*)'", re.DOTALL)
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?")
@@ -36,7 +36,7 @@ _EPOCH = {"DATE": "1970-01-01", "TIME": "00:00:00", "TIMESTAMP": "1970-01-01 00:
 
 
 def default_value(
-    type_name: str, length: int, declaration: Declaration, expression: str, *, optional: bool
+    type_name: str, length: int, declaration: TypeDeclaration, expression: str, *, optional: bool
 ) -> object | None:
     """Return the Connect value of a default, or None if the schema shows none. Never raises: a
     default that cannot be read is left out."""

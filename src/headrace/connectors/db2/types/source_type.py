@@ -87,5 +87,5 @@ class Db2Type:
 def holds(declared: DeclaredType, other: DeclaredType) -> bool:
     """Whether a column of the type `declared` can have the values of `other`: it is of the same
     kind, which may have fewer digits after the point."""
-    scale, other_scale = (one.length_and_scale()[1] or 0 for one in (declared, other))
+    scale, other_scale = (name.length_and_scale()[1] or 0 for name in (declared, other))
     return str(declared) == str(other) and other_scale <= scale

@@ -25,13 +25,13 @@ _REFERENCE = re.compile(r"\\(?:[1-9]|k|g)")
 def change_stream_pipeline(config: MongoConfig) -> list[Stage]:
     """The stages after `$changeStream`. If the lists are expressions, the server's filter accepts
     more than is captured: `namespaces.Namespaces` decides."""
-    own = _filter_stages(config)
+    filters = _filter_stages(config)
     users: list[Stage] = read_shell_json(config.cursor_pipeline)
     match config.cursor_pipeline_order:
         case PipelineOrder.INTERNAL_FIRST:
-            stages = [*own, *users]
+            stages = [*filters, *users]
         case PipelineOrder.USER_FIRST:
-            stages = [*users, *own]
+            stages = [*users, *filters]
         case PipelineOrder.USER_ONLY:
             stages = users
     if config.cursor_oversize_handling_mode is OversizeHandling.SKIP:

@@ -11,7 +11,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import OperationFailure
 
 from headrace.config.filters import NameFilter
-from headrace.connectors.mongodb.checks.state import Checked, Collection
+from headrace.connectors.mongodb.checks.state import Checked, CheckedCollection
 from headrace.connectors.mongodb.connection import diagnose
 from headrace.connectors.mongodb.errors import grant
 from headrace.connectors.mongodb.events import SCHEMA_PARTS
@@ -33,14 +33,14 @@ def check_collections(checked: Checked) -> None:
     with checked.asking("Listing the collections"):
         everything = list(all_collections(checked))
     checked.collections = [
-        one
-        for one in everything
-        if checked.namespaces.takes(one.database, one.name)
-        and checked.namespaces.in_scope(one.database, one.name)
+        collection
+        for collection in everything
+        if checked.namespaces.takes(collection.database, collection.name)
+        and checked.namespaces.in_scope(collection.database, collection.name)
     ]
-    names = [one.namespace for one in checked.collections if one.is_stored]
+    names = [collection.namespace for collection in checked.collections if collection.is_stored]
     if names:
-        present = sum(one.is_stored for one in everything)
+        present = sum(collection.is_stored for collection in everything)
         count = f"{len(names)} of {present} collections are captured"
         checked.ok("collections", f"{count}: {named(names)}")
     else:
@@ -78,17 +78,19 @@ def _hidden(checked: Checked) -> _Hidden:
     )
 
 
-def all_collections(checked: Checked) -> Iterator[Collection]:
+def all_collections(checked: Checked) -> Iterator[CheckedCollection]:
     """The collections of databases that may be captured, as far as the user may list them."""
     for database in sorted(checked.client.list_database_names()):
         if not checked.namespaces.takes_database(database):
             continue
         listed = checked.client[database].list_collections(authorizedCollections=True)
-        for one in sorted(listed, key=lambda one: one["name"]):
-            if not one["name"].startswith("system."):
-                images = one.get("options", {}).get("changeStreamPreAndPostImages", {})
-                stored = one.get("type", STORED) == STORED
-                yield Collection(database, one["name"], bool(images.get("enabled")), stored)
+        for collection in sorted(listed, key=lambda collection: collection["name"]):
+            if not collection["name"].startswith("system."):
+                images = collection.get("options", {}).get("changeStreamPreAndPostImages", {})
+                stored = collection.get("type", STORED) == STORED
+                yield CheckedCollection(
+                    database, collection["name"], bool(images.get("enabled")), stored
+                )
 
 
 def _check_limit(checked: Checked, count: int) -> None:
@@ -103,12 +105,12 @@ def _check_limit(checked: Checked, count: int) -> None:
         )
 
 
-def _check_entries(checked: Checked, kind: str, everything: list[Collection]) -> None:
+def _check_entries(checked: Checked, kind: str, everything: list[CheckedCollection]) -> None:
     """Warn of include list entries that match no name; `kind` is database or collection."""
     if kind == "database":
-        names = {one.database for one in everything}
+        names = {collection.database for collection in everything}
     else:
-        names = {one.namespace for one in everything}
+        names = {collection.namespace for collection in everything}
     for entry in checked.config.names_in(f"{kind}.include.list"):
         if checked.config.namespaces_are_literal:
             matches = entry in names
@@ -148,7 +150,7 @@ def _longer_expression(entry: str, kind: str, names: set[str]) -> str | None:
 
 def check_names(checked: Checked) -> None:
     """Check whether events of all collections can be distinguished."""
-    paths = [(one.database, one.name) for one in checked.collections]
+    paths = [(collection.database, collection.name) for collection in checked.collections]
     config = checked.config
     topics, names = topic_names(config), name_adjustment(config)
     for clash in name_clashes(paths, topics, names, SCHEMA_PARTS):
@@ -160,19 +162,19 @@ def check_filters(checked: Checked) -> None:
     need. Reads no documents. Raises HeadraceError."""
     level: Level = "warning" if checked.rule.goes_on(checked.stored) else "error"
     filters = overrides(checked.config)
-    for one in _read_collections(checked):
-        condition = filters.get(one.namespace)
+    for collection in _read_collections(checked):
+        condition = filters.get(collection.namespace)
         if condition is None:
             continue
-        with checked.asking(f"Looking at the filter of {one.namespace}"):
+        with checked.asking(f"Looking at the filter of {collection.namespace}"):
             try:
-                check_filter(checked.client, Place(one.database, one.name), condition)
+                check_filter(checked.client, Place(collection.database, collection.name), condition)
             except OperationFailure as error:
                 if error.code != _BAD_VALUE:
                     raise
-                why = diagnose(error, checked.config, f"Reading {one.namespace}").message
-                checked.findings.add_error(refused(one.namespace, why), level)
-    captured = {one.namespace for one in checked.collections}
+                why = diagnose(error, checked.config, f"Reading {collection.namespace}").message
+                checked.findings.add_error(refused(collection.namespace, why), level)
+    captured = {collection.namespace for collection in checked.collections}
     for name in checked.config.snapshot_collection_filter_overrides:
         if name not in captured or name not in filters:
             what = "no captured collection" if name not in captured else "a collection without one"
@@ -186,15 +188,15 @@ def check_filters(checked: Checked) -> None:
 def check_reading(checked: Checked) -> None:
     """Check whether the snapshot can read the collections and views, after `check_filters`."""
     filters = overrides(checked.config)
-    for one in _read_collections(checked):
-        raw = filters.get(one.namespace)
+    for collection in _read_collections(checked):
+        raw = filters.get(collection.namespace)
         selection = None if raw is None else RawBSONDocument(raw)
-        with checked.asking(f"Reading {one.namespace}"):
+        with checked.asking(f"Reading {collection.namespace}"):
             try:
                 # Read raw, as the snapshot does: Python may have no value for an `_id`.
-                documents = checked.client[one.database][one.name]
-                found = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
-                document_images(b"".join(found), one.namespace)
+                documents = checked.client[collection.database][collection.name]
+                batches = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
+                document_images(b"".join(batches), collection.namespace)
             except OperationFailure as error:
                 if error.code != _BAD_VALUE or raw is None:
                     raise  # `check_filters` reports filters
@@ -202,9 +204,11 @@ def check_reading(checked: Checked) -> None:
         checked.ok("find", "The captured collections can be read")
 
 
-def _read_collections(checked: Checked) -> list[Collection]:
+def _read_collections(checked: Checked) -> list[CheckedCollection]:
     chosen = checked.config.snapshot_filter()
-    return [one for one in checked.collections if chosen.accepts(one.namespace)]
+    return [
+        collection for collection in checked.collections if chosen.accepts(collection.namespace)
+    ]
 
 
 def check_images(checked: Checked) -> None:
@@ -228,18 +232,18 @@ def check_images(checked: Checked) -> None:
         return
     # Signals are inserts, and views have no changes.
     captured = [
-        one
-        for one in checked.collections
-        if one.is_stored and one.namespace != config.signal_data_collection
+        collection
+        for collection in checked.collections
+        if collection.is_stored and collection.namespace != config.signal_data_collection
     ]
-    without = [one for one in captured if not one.images]
-    for one in without:
+    without = [collection for collection in captured if not collection.images]
+    for collection in without:
         checked.warn(
             "no_images",
-            f"{one.namespace} keeps no images, so that those that {option}={value} asks for are "
-            "null",
-            f"db.getSiblingDB({json.dumps(one.database)}).runCommand({{collMod: "
-            f"{json.dumps(one.name)}, changeStreamPreAndPostImages: {{enabled: true}}}})",
+            f"{collection.namespace} keeps no images, so that those that {option}={value} asks for "
+            "are null",
+            f"db.getSiblingDB({json.dumps(collection.database)}).runCommand({{collMod: "
+            f"{json.dumps(collection.name)}, changeStreamPreAndPostImages: {{enabled: true}}}})",
         )
     if captured and not without:
         checked.ok("images", "The captured collections keep images of their documents")

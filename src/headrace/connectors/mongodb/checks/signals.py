@@ -57,11 +57,13 @@ def signal_targets(config: MongoConfig, name: str | None) -> SignalTargets:
         if name is not None:
             check_signals(checked)
         with checked.asking("Listing the collections"):
-            everything = [one for one in all_collections(checked) if one.is_stored]
+            everything = [
+                collection for collection in all_collections(checked) if collection.is_stored
+            ]
     captured = [
-        one.namespace
-        for one in everything
-        if checked.namespaces.takes(one.database, one.name)
-        and checked.namespaces.in_scope(one.database, one.name)
+        collection.namespace
+        for collection in everything
+        if checked.namespaces.takes(collection.database, collection.name)
+        and checked.namespaces.in_scope(collection.database, collection.name)
     ]
-    return SignalTargets([one.namespace for one in everything], captured)
+    return SignalTargets([collection.namespace for collection in everything], captured)

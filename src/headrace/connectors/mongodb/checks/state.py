@@ -20,7 +20,7 @@ from headrace.offsets.offset import OffsetObject
 from headrace.snapshots.modes import SnapshotRule
 
 
-class Collection(NamedTuple):
+class CheckedCollection(NamedTuple):
     """A captured collection; `images`: it keeps images of documents before and after changes. Views
     and time series are not `is_stored`: they are read, and have no changes."""
 
@@ -45,7 +45,7 @@ class Checked(ConnectorChecks):
     client: Client
     findings: Findings
     server: ServerFacts
-    collections: list[Collection] = field(default_factory=list)
+    collections: list[CheckedCollection] = field(default_factory=list)
     stored: OffsetObject | None = None
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from headrace.connectors.mongodb.checks.state import Checked
 from headrace.connectors.mongodb.starting.run import stream_cursor
-from headrace.connectors.mongodb.streaming.cursor import behind_token
+from headrace.connectors.mongodb.streaming.cursor import after_token
 
 
 def check_stream(checked: Checked) -> None:
@@ -16,7 +16,7 @@ def check_stream(checked: Checked) -> None:
     what = "The change stream of the deployment"
     if database is not None:
         what = f"The change stream of {database}"
-        if database not in {one.database for one in checked.collections}:
+        if database not in {captured.database for captured in checked.collections}:
             checked.warn(
                 "no_target",
                 f"capture.target: the database {database} does not exist, or has no captured "
@@ -27,7 +27,7 @@ def check_stream(checked: Checked) -> None:
         what = f"The change stream of {database}.{collection}"
     with checked.asking("Opening the change stream"):
         token = _opened(checked, {})
-        _opened(checked, behind_token(token))
+        _opened(checked, after_token(token))
     checked.ok("change_stream", f"{what} can be opened")
 
 

@@ -8,7 +8,7 @@ from headrace.config.configuration import Configuration
 from headrace.config.kinds import (
     LONG_MAX,
     TEXT,
-    Kind,
+    ValueKind,
     choice,
     duration,
     integer,
@@ -33,13 +33,13 @@ from headrace.connectors.mongodb.properties.modes import (
 from headrace.connectors.mongodb.properties.stages import parse_stages
 from headrace.documents.target_schema.sampling import SampleConflict
 
-_EXCLUDED: Kind[tuple[FieldRule, ...]] = Kind(
+_EXCLUDED: ValueKind[tuple[FieldRule, ...]] = ValueKind(
     "database.collection.field,database.collection.field.nested", parse_excluded_fields
 )
-_RENAMED: Kind[tuple[FieldRule, ...]] = Kind(
+_RENAMED: ValueKind[tuple[FieldRule, ...]] = ValueKind(
     "database.collection.field:name,database.collection.field.nested:name", parse_renamed_fields
 )
-_PIPELINE: Kind[str] = Kind("a JSON array of aggregation stages", parse_stages)
+_PIPELINE: ValueKind[str] = ValueKind("a JSON array of aggregation stages", parse_stages)
 
 
 class MongoCaptureConfig(Configuration):

@@ -9,7 +9,7 @@ from headrace.config.kinds import (
     PATH,
     SECRET,
     TEXT,
-    Kind,
+    ValueKind,
     milliseconds,
     one_of,
 )
@@ -28,7 +28,7 @@ from headrace.connectors.mongodb.connection_string import (
     string_of_hosts,
 )
 
-CONNECTION_STRING: Kind[ConnectionString] = Kind(
+CONNECTION_STRING: ValueKind[ConnectionString] = ValueKind(
     "a connection string, mongodb://… or mongodb+srv://…, in which user and password are "
     "percent-encoded, each port is a number and each option is name=value",
     parse_connection_string,

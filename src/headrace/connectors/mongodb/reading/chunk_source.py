@@ -31,7 +31,7 @@ from headrace.connectors.mongodb.reading.document_images import id_of
 from headrace.connectors.mongodb.reading.filters import check_filter, signal_filter
 from headrace.connectors.mongodb.reading.id_ranges import (
     IdRange,
-    id_behind,
+    id_after,
     largest_id,
     read_batches,
     read_time,
@@ -173,7 +173,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
             rest = whole.target.documents(replace(whole, lower=bounds[-1]))
             # A range after a bound contains the bound itself, if its document still exists.
             skip = size - 1 if bounds[-1] is None else size
-            bound = id_behind(self._client, self._session, rest, skip)
+            bound = id_after(self._client, self._session, rest, skip)
             if bound is None:
                 break
             bounds.append((bound_text(bound),))

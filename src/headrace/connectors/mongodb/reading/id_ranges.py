@@ -82,7 +82,7 @@ def read_batches(
     documents that cannot be read."""
     tries = count = 0
     last = id_range.lower if excludes_lower else None
-    rest = _behind(id_range, last, 0)
+    rest = _rest_of(id_range, last, 0)
     while True:
         try:
             for block in _batches(client, session, rest):
@@ -92,7 +92,7 @@ def read_batches(
                 tries = 0
                 count += len(images.offsets) - 1
                 last = id_of(images, len(images.offsets) - 2)
-                rest = _behind(id_range, last, count)
+                rest = _rest_of(id_range, last, count)
                 yield images
                 if max_bytes is not None:
                     max_bytes -= len(images.images)
@@ -109,7 +109,7 @@ def read_batches(
             return
 
 
-def _behind(id_range: IdRange, last: bytes | None, count: int) -> IdRange:
+def _rest_of(id_range: IdRange, last: bytes | None, count: int) -> IdRange:
     """The rest of a range after `count` documents up to `last`, which will be read again."""
     if last is None:
         return id_range
@@ -174,7 +174,7 @@ def _parts(id_range: IdRange) -> Iterator[dict[str, Any]]:
         yield {"filter": last if condition is None else {"$and": [last, condition]}}
 
 
-def id_behind(client: Client, session: ClientSession, id_range: IdRange, skip: int) -> bytes | None:
+def id_after(client: Client, session: ClientSession, id_range: IdRange, skip: int) -> bytes | None:
     """The `_id` of the document after the first `skip` documents of a range, at least one; None if
     there are fewer. Raises the driver's errors."""
     part = next(_parts(id_range))
@@ -201,8 +201,8 @@ def is_filled(
     cannot be read."""
     condition = None if documents.condition is None else RawBSONDocument(documents.condition)
     projection = {"_id": 1} if ids_only else None
-    found = _find(client, session, documents, filter=condition, projection=projection, limit=1)
-    return len(document_images(b"".join(found), documents.name).offsets) > 1
+    batches = _find(client, session, documents, filter=condition, projection=projection, limit=1)
+    return len(document_images(b"".join(batches), documents.name).offsets) > 1
 
 
 def _first_id(

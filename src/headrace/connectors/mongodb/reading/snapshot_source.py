@@ -205,7 +205,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         rows: int,
     ) -> KeyBound | None:
         """See SnapshotSource: a bound about `rows` documents further on, from a sample."""
-        place = self._place_behind(table, lower)
+        place = self._place_after(table, lower)
         if place is None:
             try:
                 sampled = self._sampled(self._connected(), table, leaf, lower, rows)
@@ -246,7 +246,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
             last,
         )
 
-    def _place_behind(self, table: SnapshotTable, lower: KeyBound | None) -> int | None:
+    def _place_after(self, table: SnapshotTable, lower: KeyBound | None) -> int | None:
         """The index in the sample of the bound after `lower`; None if it has no sample."""
         bounds = self._bounds.get(table.id)
         if bounds is None or lower is None or lower[0] not in bounds:
@@ -271,7 +271,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
             is_whole=chunk.kind is Cut.WHOLE,
             rules=self._run.fields(table.schema, table.table),
         )
-        counts = announcements is not None and bool(announcements.behind) and not chunk.first
+        counts = announcements is not None and bool(announcements.after) and not chunk.first
         # Debezium marks only the last document of the whole snapshot.
         marked = replace(chunk, first="", last="run" if chunk.last == "run" else "")
         facts = self._run.facts(table.schema, table.table, self._own_id(table))

@@ -14,7 +14,7 @@ from headrace.connectors.mongodb.errors import place
 from headrace.connectors.mongodb.position import MongoOffset, MongoPosition, at_token
 from headrace.connectors.mongodb.servers import cluster_identity, read_server
 from headrace.connectors.mongodb.starting.run import Run
-from headrace.connectors.mongodb.streaming.cursor import behind_token, from_time
+from headrace.connectors.mongodb.streaming.cursor import after_token, from_time
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.snapshots.modes import SnapshotRule
@@ -77,7 +77,7 @@ class StoredPosition(LostLog[MongoPosition]):
             return self._lost(error)
         try:
             self._opened(
-                from_time(position.time) if position.token is None else behind_token(position.token)
+                from_time(position.time) if position.token is None else after_token(position.token)
             )
         except HeadraceError as error:
             return self._lost(error)
@@ -86,7 +86,7 @@ class StoredPosition(LostLog[MongoPosition]):
 
     def _lost(self, error: HeadraceError) -> Lost:
         """Return the loss, or raise `error` unless snapshot.mode repairs it."""
-        if not self.tells(error) or not self._rule.repairs:
+        if not self.means_loss(error) or not self._rule.repairs:
             raise error
         return Lost(error, is_followed=False)
 
@@ -124,7 +124,7 @@ class StoredPosition(LostLog[MongoPosition]):
 
     # -- see LostLog ----------------------------------------------------------------------------
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in _GONE
 

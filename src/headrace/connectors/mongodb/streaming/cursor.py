@@ -83,7 +83,7 @@ class ChangeStream:
         return [stage, *self.pipeline]
 
 
-def behind_token(token: bytes) -> dict[str, Any]:
+def after_token(token: bytes) -> dict[str, Any]:
     """Start after a resume token, a BSON document. Tokens of `invalidate`, which resumeAfter
     refuses, are also valid."""
     return {"startAfter": RawBSONDocument(token)}
@@ -114,7 +114,7 @@ class ChangeStreamCursor:
         self._token = b""
 
     def open(self, start: Mapping[str, Any], batch_size: int | None = None) -> Reply:
-        """Open the stream at `start` (`behind_token`, `from_time`, or empty: now); returns the
+        """Open the stream at `start` (`after_token`, `from_time`, or empty: now); returns the
         first batch. With a `batch_size` of 0 it is empty, and its token is that of `start`."""
         if self._client is None:
             self._client = self._connect(OneServer())
@@ -155,12 +155,12 @@ class ChangeStreamCursor:
         known."""
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self.open(behind_token(self._token))
+                return self.open(after_token(self._token))
             except (ConnectionFailure, OperationFailure) as error:
                 # The driver has already waited long enough if it finds no server.
                 if not is_resumable(error) or isinstance(error, ServerSelectionTimeoutError):
                     raise
-        return self.open(behind_token(self._token))
+        return self.open(after_token(self._token))
 
     def _run(self, database: str, command: dict[str, Any]) -> Reply:
         assert self._client is not None

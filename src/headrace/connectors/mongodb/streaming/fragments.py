@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from headrace.connectors.mongodb.streaming.replies import Member, members
+from headrace.connectors.mongodb.streaming.replies import ReplyMember, members
 from headrace.documents.bson import Kind
 from headrace.errors import HeadraceError
 
@@ -34,9 +34,9 @@ class Fragments:
             fragment = members(event)
             number, count = self._place_of(event, fragment[_SPLIT])
         except (ValueError, KeyError) as error:
-            raise _broken(f"behind {self._count} fragments of an event: {error!r}") from None
+            raise _broken(f"after {self._count} fragments of an event: {error!r}") from None
         if number != self._count + 1 or number > count:
-            raise _broken(f"fragment {number} of {count} behind {self._count} others")
+            raise _broken(f"fragment {number} of {count} after {self._count} others")
         self._count = number
         for name, member in fragment.items():
             if name == _SPLIT:
@@ -50,7 +50,7 @@ class Fragments:
         self._members, self._count = {}, 0
         return _INT32.pack(len(body) + _INT32.size + 1) + body + b"\0"
 
-    def _place_of(self, event: bytes, split: Member) -> tuple[int, int]:
+    def _place_of(self, event: bytes, split: ReplyMember) -> tuple[int, int]:
         place = members(event, split.begin) if split.kind == Kind.DOCUMENT else {}
         number, count = (
             _INT32.unpack_from(event, place[name].begin)[0]

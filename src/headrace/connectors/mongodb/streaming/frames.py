@@ -297,8 +297,8 @@ def write_frames(
     """Write the frames of the events from state[AT] to `last`, the zero byte of their batch, to
     `target`, which has `room` bytes, and PADDING after them.
 
-    `namespaces`, `mask`, `relations` and `fields` are the tables of `Collections`, `options` those
-    of row_kernel.add_change; `parts` (see `event_parts`) and `scratch` are memory to work in.
+    `namespaces`, `mask`, `relations` and `fields` are the tables of `KnownCollections`, `options`
+    those of row_kernel.add_change; `parts` (see `event_parts`) and `scratch` are memory to work in.
     Returns the bytes written; state[STATUS] says why it stopped before the event at state[AT].
     """
     written = np.int64(0)

@@ -19,10 +19,10 @@ from headrace.streaming.relations import RelationVersions
 _FIRST_ENTRIES = 256
 
 
-class Collections(RelationVersions):
+class KnownCollections(RelationVersions):
     """The relation versions of a stream. `fields` (int64, FIELD_WORDS per version) holds the field
-    rules of each, `memory` (int64, open-addressed, NAMESPACE_WORDS each) the versions of
-    namespaces. Both grow by replacement, as `table` does."""
+    rules of each, `namespaces` (int64, a hash table with open addressing, NAMESPACE_WORDS per
+    entry) the versions of namespaces. Both grow by replacement, as `table` does."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Collections(RelationVersions):
         """`captures` says whether a collection (database, collection) makes records, `facts`
         returns its facts, and `fields` its field rules."""
         super().__init__(rendering)
-        self.memory = np.zeros((_FIRST_ENTRIES, NAMESPACE_WORDS), np.int64)
+        self.namespaces = np.zeros((_FIRST_ENTRIES, NAMESPACE_WORDS), np.int64)
         self._captures, self._facts_of, self._fields_of = captures, facts, fields
         self.fields = np.zeros((_FIRST_ENTRIES, FIELD_WORDS), np.int64)
         self._rules: list[FieldRules] = []
@@ -45,7 +45,7 @@ class Collections(RelationVersions):
     @property
     def mask(self) -> int:
         """The mask that yields the number of a hash's entry."""
-        return len(self.memory) - 1
+        return len(self.namespaces) - 1
 
     def add(self, namespace: bytes) -> None:
         """Add a namespace in the form of events, a document of `db` and `coll`."""
@@ -55,8 +55,8 @@ class Collections(RelationVersions):
         address = address_of(name)
         entry = (int(hash_bytes(0, address, len(namespace))), address, len(namespace), version)
         self._entries.append(entry)
-        if 2 * len(self._entries) > len(self.memory):
-            self.memory = np.zeros((2 * len(self.memory), NAMESPACE_WORDS), np.int64)
+        if 2 * len(self._entries) > len(self.namespaces):
+            self.namespaces = np.zeros((2 * len(self.namespaces), NAMESPACE_WORDS), np.int64)
             for each in self._entries:
                 self._enter(each)
         else:
@@ -64,9 +64,9 @@ class Collections(RelationVersions):
 
     def _enter(self, entry: tuple[int, ...]) -> None:
         place = entry[0] & self.mask
-        while self.memory[place, 1]:
+        while self.namespaces[place, 1]:
             place = (place + 1) & self.mask
-        self.memory[place] = entry
+        self.namespaces[place] = entry
 
     def _version(self, namespace: bytes) -> int:
         try:
@@ -95,7 +95,7 @@ class Collections(RelationVersions):
         if version is None:
             return
         self._entries = [entry for entry in self._entries if entry[3] != version]
-        self.memory = np.zeros_like(self.memory)
+        self.namespaces = np.zeros_like(self.namespaces)
         for entry in self._entries:
             self._enter(entry)
 

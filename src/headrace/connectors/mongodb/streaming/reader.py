@@ -18,9 +18,9 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, low_half
 from headrace.connectors.mongodb.position import MongoPosition, token_time
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
-from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, behind_token
+from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, after_token
 from headrace.connectors.mongodb.streaming.fragments import Fragments
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.replies import Reply, members
 from headrace.documents.bson import FAULTS
@@ -42,7 +42,7 @@ _SEEN_END = np.dtype([(name, "O" if name == "token" else "<i8") for name in inde
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class MongoReaderOptions:
     """Options of a reader. `changes`: options of row_kernel.add_change. `borders`: transactions are
     counted, and have records of their beginnings and ends in this topic. `wall_times`: source.ts_ms
     is the event's wallTime. `left_out` is called for an event that cannot be processed; None: it is
@@ -75,7 +75,7 @@ class _Batch:
         start, end = self._span(at)
         return self._data[start:end]
 
-    def behind(self, at: int) -> int:
+    def after(self, at: int) -> int:
         """The address after the event whose element begins at `at`."""
         return self._base + self._span(at)[1]
 
@@ -93,9 +93,9 @@ class ChangeStreamReader(SegmentReader):
     def __init__(
         self,
         cursor: ChangeStreamCursor,
-        collections: Collections,
+        collections: KnownCollections,
         start: MongoPosition,
-        options: ReaderOptions,
+        options: MongoReaderOptions,
         translate: Callable[[PyMongoError], HeadraceError],
         progress: StreamProgress,
         renamed: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]] | None = None,
@@ -133,7 +133,7 @@ class ChangeStreamReader(SegmentReader):
 
     def open(self) -> None:
         """See LogReader."""
-        self._take(lambda: self._cursor.open(behind_token(self._token)), is_first=True)
+        self._take(lambda: self._cursor.open(after_token(self._token)), is_first=True)
 
     def close(self) -> None:
         """See LogReader."""
@@ -208,13 +208,13 @@ class ChangeStreamReader(SegmentReader):
         processed alone, like an event of a skipped operation."""
         last, changes = self._batches[0].end, self._options.changes
         if self._leaves_out:
-            last, changes = self._batches[0].behind(int(self.state[frames.AT])), _NO_CHANGES
+            last, changes = self._batches[0].after(int(self.state[frames.AT])), _NO_CHANGES
         return int(
             frames.write_frames(
                 last,
                 target,
                 room,
-                address_of(self._collections.memory),
+                address_of(self._collections.namespaces),
                 self._collections.mask,
                 address_of(self._collections.table),
                 address_of(self._collections.fields),
@@ -282,7 +282,7 @@ class ChangeStreamReader(SegmentReader):
     def _add_fragment(self, batch: _Batch, event: bytes) -> None:
         """Add a fragment; after the last one, the whole event becomes the first batch."""
         state = self.state
-        batch.at = batch.behind(int(state[frames.AT]))
+        batch.at = batch.after(int(state[frames.AT]))
         whole = self._fragments.add(event)
         state[frames.IN_FRAGMENTS] = self._fragments.is_open
         if whole is not None:

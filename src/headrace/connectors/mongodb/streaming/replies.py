@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError
 _INT32, _INT64 = struct.Struct("<i"), struct.Struct("<q")
 
 
-class Member(NamedTuple):
+class ReplyMember(NamedTuple):
     """A member of a document: its type, and the beginning and end of its value."""
 
     kind: int
@@ -104,18 +104,18 @@ def _unsupported(what: str) -> HeadraceError:
     )
 
 
-def _of_kind(member: Member, kind: Kind) -> Member:
+def _of_kind(member: ReplyMember, kind: Kind) -> ReplyMember:
     if member.kind != kind:
         raise ValueError(f"a member has the type {member.kind}, and not {kind.name}")
     return member
 
 
-def members(data: bytes, start: int = 0) -> dict[str, Member]:
+def members(data: bytes, start: int = 0) -> dict[str, ReplyMember]:
     """The members of the document that begins at `start`. Raises ValueError if it is broken."""
     return dict(each_member(data, start))
 
 
-def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, Member]]:
+def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, ReplyMember]]:
     """Yield the members of a document. Raises ValueError at the first broken member."""
     # Bytes read after a member's value are still inside of the enclosing document.
     address = address_of(np.frombuffer(data, np.uint8))
@@ -130,4 +130,4 @@ def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, Member]]:
         if length < 0:
             raise ValueError("a member has a wrong length or type")
         place = begin + length
-        yield name.decode(errors="replace"), Member(kind, begin, place)
+        yield name.decode(errors="replace"), ReplyMember(kind, begin, place)

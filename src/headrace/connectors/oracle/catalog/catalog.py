@@ -73,7 +73,9 @@ class Catalog:
 
     def _columns(self, rows: Iterable[Row]) -> tuple[Column, ...]:
         columns = map(_column, rows)
-        return tuple(one if self._comments else replace(one, comment=None) for one in columns)
+        return tuple(
+            column if self._comments else replace(column, comment=None) for column in columns
+        )
 
     def key(self, schema: str, name: str) -> tuple[str, ...]:
         """Return the primary key in key order, or else the columns of the first unique index

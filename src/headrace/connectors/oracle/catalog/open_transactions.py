@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 _NO_START = 1
 """The largest value of START_SCN that is not the SCN of a change."""
 _PAUSE = 60.0
-_told = Deadline(0)
+_pause = Deadline(0)
 """Limits warnings of transactions without a START_SCN to one in `_PAUSE` seconds."""
 ALONE, CLUSTER = "V$TRANSACTION", "GV$TRANSACTION"
 
@@ -37,7 +37,7 @@ def open_before(
     view = transactions_view(connection) if instances is None else _view_of(instances)
     rows = connection.rows(sql.PENDING(view=view), {"scn": scn})
     unknown = [xid for xid, start in rows if int(start) <= _NO_START]
-    if unknown and _told.is_over:
+    if unknown and _pause.is_over:
         log.warning(
             "%s has no START_SCN for %d open transactions (the first one is %s): they are left "
             "out, as if they began later",
@@ -45,5 +45,5 @@ def open_before(
             len(unknown),
             bytes(unknown[0]).hex(),
         )
-        _told.restart(_PAUSE)
+        _pause.restart(_PAUSE)
     return [(xid, int(start)) for xid, start in rows if int(start) > _NO_START]

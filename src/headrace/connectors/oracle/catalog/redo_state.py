@@ -120,13 +120,13 @@ def nologging(
     forces that; None: there are no such tables. `connection` and `container` are where the tables
     are. Raises DriverError."""
     unlogged_paths = set(map(tuple, connection.rows(sql.UNLOGGED_TABLES())))
-    found = [table for table in tables if table.path in unlogged_paths]
-    if not found:
+    unlogged = [table for table in tables if table.path in unlogged_paths]
+    if not unlogged:
         return None
-    remedies = (f"ALTER TABLE {sql.quoted(*table.path)} LOGGING;" for table in found)
+    remedies = (f"ALTER TABLE {sql.quoted(*table.path)} LOGGING;" for table in unlogged)
     return HeadraceError(
         "oracle.nologging",
-        f"Direct path loads (INSERT /*+ APPEND */, SQL*Loader) into {named_tables(found)} "
+        f"Direct path loads (INSERT /*+ APPEND */, SQL*Loader) into {named_tables(unlogged)} "
         "are not in the redo, and in no event: NOLOGGING is set, and the database does not force "
         "logging (FORCE_LOGGING of V$DATABASE)",
         f"{sql.remedy_in(container, ' '.join(remedies))} Or, for the whole database, as SYSDBA: "
@@ -142,17 +142,17 @@ def nologging_lobs(
     like `nologging`."""
     paths = {table.path for table in tables}
     rows = (tuple(map(str, row)) for row in connection.rows(sql.UNLOGGED_LOBS()))
-    found = sorted(row for row in rows if row[:2] in paths)
-    if not found:
+    unlogged = sorted(row for row in rows if row[:2] in paths)
+    if not unlogged:
         return None
     remedies = (
         f"ALTER TABLE {sql.quoted(schema, table)} MODIFY LOB ({sql.quoted(column)}) "
         "(NOCACHE LOGGING);"
-        for schema, table, column in found
+        for schema, table, column in unlogged
     )
     return HeadraceError(
         "oracle.nologging",
-        f"Values of {', '.join(map('.'.join, found))} that lie outside of their rows are not in "
+        f"Values of {', '.join(map('.'.join, unlogged))} that lie outside of their rows are not in "
         "the redo: NOLOGGING is set, and the database does not force logging (FORCE_LOGGING of "
         "V$DATABASE)",
         f"{sql.remedy_in(container, ' '.join(remedies))} Partitions have a setting of their own "

@@ -108,7 +108,7 @@ def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None
     check, and would add nothing."""
 
     def run(checked: Checked) -> None:
-        if not any(one.level == "error" for one in checked.findings):
+        if not any(finding.level == "error" for finding in checked.findings):
             part(checked)
 
     return run

@@ -97,7 +97,7 @@ class _Mining:
         session.begin(window)
         rows = sum(len(batch) for batch in session.rows(window))
         session.end()
-        names = ", ".join(one.name for one in window.logs.logs)
+        names = ", ".join(redo_log.name for redo_log in window.logs.logs)
         without = ", with the online catalog" if written else ""
         self._checked.ok(
             "mining",

@@ -16,12 +16,12 @@ mined."""
 def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
     """Return warnings of tables that LogMiner cannot mine because of their names or their
     columns'."""
-    found = []
+    too_long = []
     for table in tables:
         given = [table.table, *(column.name for column in table.columns)]
         names = [name for name in given if len(name.encode()) > LONGEST_NAME]
         if names:
-            found.append(
+            too_long.append(
                 HeadraceError(
                     "oracle.long_name",
                     f"The table {table.name} has names of more than {LONGEST_NAME} characters "
@@ -30,13 +30,13 @@ def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
                     "leave the table out.",
                 )
             )
-    return found
+    return too_long
 
 
 def check_long_names(checked: Checked) -> None:
     """Check that every captured table can be mined."""
-    found = long_names(checked.tables)
-    for error in found:
+    names = long_names(checked.tables)
+    for error in names:
         checked.findings.add_error(error, "warning")
-    if checked.tables and not found:
+    if checked.tables and not names:
         checked.ok("names", "LogMiner knows the names of every captured table")

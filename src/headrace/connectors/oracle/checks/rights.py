@@ -65,7 +65,7 @@ def check_mining_rights(checked: Checked) -> None:
     needed = ["LOGMINING", "SELECT ANY TRANSACTION"]
     if config.database_pdb_name:
         needed.append("SET CONTAINER")
-    missing = [one for one in needed if one not in privileges]
+    missing = [right for right in needed if right not in privileges]
     lacking = [*missing, *views, *packages]
     if config.log_mining_strategy == MiningStrategy.HYBRID and not _may_read(
         checked.in_database(), _RECYCLED
@@ -157,7 +157,7 @@ def check_flush_table(checked: Checked) -> None:
     connection = checked.in_database()
     name = config.log_mining_flush_table_name.upper()
     ((count,),) = connection.rows(sql.FLUSH_TABLE_COUNT(), {"name": name})
-    privileges = {one for (one,) in connection.rows(sql.PRIVILEGES())}
+    privileges = {privilege for (privilege,) in connection.rows(sql.PRIVILEGES())}
     space = "" if count else _space_without_quota(connection, privileges)
     if space:
         quota = f"ALTER USER {user_name(config)} QUOTA UNLIMITED ON {sql.quoted(space)};"

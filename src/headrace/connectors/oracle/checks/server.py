@@ -19,7 +19,7 @@ def described(connection: Connection) -> str:
     for platform, cdb in _rows(connection, sql.PLATFORM()):
         seen += [str(platform), _CONTAINERS.get(cdb, "")]
     version = ".".join(map(str, connection.version))
-    details = ", ".join(filter(None, (one.strip() for one in seen)))
+    details = ", ".join(filter(None, (part.strip() for part in seen)))
     return f"Oracle {version} ({details})" if details else f"Oracle {version}"
 
 

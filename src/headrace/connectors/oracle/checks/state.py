@@ -64,11 +64,11 @@ def user_name(config: OracleConfig) -> str:
 def granted(config: OracleConfig, *what: str) -> str:
     """Return the statements that grant rights to the user: from the root, in all containers."""
     everywhere = " CONTAINER=ALL" if config.database_pdb_name else ""
-    grants = (f"GRANT {one} TO {user_name(config)}{everywhere};" for one in what)
+    grants = (f"GRANT {privilege} TO {user_name(config)}{everywhere};" for privilege in what)
     return remedy_in(config.root, " ".join(grants))
 
 
 def granted_there(config: OracleConfig, *what: str) -> str:
     """Return the statements that grant rights on tables, where the tables are."""
-    grants = (f"GRANT {one} TO {user_name(config)};" for one in what)
+    grants = (f"GRANT {privilege} TO {user_name(config)};" for privilege in what)
     return remedy_in(config.container, " ".join(grants))

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import NoReturn
 
 from headrace.connectors.oracle.ddl.columns import ColumnDefinition, accepting
-from headrace.connectors.oracle.ddl.tokens import NotUnderstood
+from headrace.connectors.oracle.ddl.tokens import DdlNotUnderstood
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
 
 Path = tuple[str, str]
 """Schema and table."""
 Step = Callable[[Table], Table]
-"""A function that makes one of a statement's changes; raises NotUnderstood."""
+"""A function that makes one of a statement's changes; raises DdlNotUnderstood."""
 
 
 class DdlKind(StrEnum):
@@ -55,7 +55,7 @@ class TableDdl:
         try:
             for step in self.steps:
                 table = step(table)
-        except NotUnderstood as error:
+        except DdlNotUnderstood as error:
             refuse(self.path, str(error))
         return table
 
@@ -108,9 +108,11 @@ class DropColumns:
     names: tuple[str, ...]
 
     def __call__(self, table: Table) -> Table:
-        columns = tuple(one for one in table.columns if one.name not in self.names)
+        columns = tuple(column for column in table.columns if column.name not in self.names)
         return replace(
-            table, columns=columns, key=tuple(one for one in table.key if one not in self.names)
+            table,
+            columns=columns,
+            key=tuple(column for column in table.key if column not in self.names),
         )
 
 
@@ -124,7 +126,9 @@ class RenameColumn:
     def __call__(self, table: Table) -> Table:
         renamed = replace(_column(table, self.old), name=self.new)
         table = _with_column(table, self.old, renamed)
-        return replace(table, key=tuple(self.new if one == self.old else one for one in table.key))
+        return replace(
+            table, key=tuple(self.new if column == self.old else column for column in table.key)
+        )
 
 
 @dataclass(frozen=True)
@@ -168,16 +172,18 @@ class Unstated:
     reason: str
 
     def __call__(self, _table: Table, /) -> Table:
-        raise NotUnderstood(self.reason)
+        raise DdlNotUnderstood(self.reason)
 
 
 def _column(table: Table, name: str) -> Column:
     column = table.by_name.get(name)
     if column is None:
-        raise NotUnderstood(f"the table has no column {name}")
+        raise DdlNotUnderstood(f"the table has no column {name}")
     return column
 
 
 def _with_column(table: Table, name: str, column: Column) -> Table:
-    columns: Sequence[Column] = [column if one.name == name else one for one in table.columns]
+    columns: Sequence[Column] = [
+        column if former.name == name else former for former in table.columns
+    ]
     return replace(table, columns=tuple(columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headrace.connectors.oracle.ddl.data_types import read_type
-from headrace.connectors.oracle.ddl.tokens import Cursor, NotUnderstood
+from headrace.connectors.oracle.ddl.tokens import DdlNotUnderstood, TokenCursor
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column
 
@@ -30,9 +30,9 @@ class ColumnDefinition:
     generated: bool = False
 
     def made(self) -> Column:
-        """Return a new column. Raises NotUnderstood if an expression determines its type."""
+        """Return a new column. Raises DdlNotUnderstood if an expression determines its type."""
         if self.type is None:
-            raise NotUnderstood(f"the type of column {self.name} is not stated")
+            raise DdlNotUnderstood(f"the type of column {self.name} is not stated")
         default = None if self.generated else self.default
         not_null = bool(self.not_null) or self.is_key
         return Column(
@@ -65,8 +65,8 @@ IN_LIST = frozenset({",", ")"})
 """The signs that end definitions in parentheses."""
 
 
-def read_column(cursor: Cursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
-    """Return the next definition, up to one of `ends` or the end. Raises NotUnderstood."""
+def read_column(cursor: TokenCursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
+    """Return the next definition, up to one of `ends` or the end. Raises DdlNotUnderstood."""
     made = ColumnDefinition(cursor.name())
     if not (cursor.at_end or cursor.sees_any(_OPTIONS | ends)):
         made = replace(made, type=read_type(cursor))
@@ -75,7 +75,7 @@ def read_column(cursor: Cursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinit
     return made
 
 
-def _option(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
+def _option(cursor: TokenCursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
     if cursor.take("DEFAULT"):
         return _default(cursor, made, ends)
     if cursor.take("NOT", "NULL"):
@@ -101,14 +101,14 @@ def _option(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> Col
     return made
 
 
-def _skip_one(cursor: Cursor) -> None:
+def _skip_one(cursor: TokenCursor) -> None:
     if cursor.sees("("):
         cursor.skip_parentheses()
     else:
         cursor.next()
 
 
-def _default(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
+def _default(cursor: TokenCursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
     not_null = made.not_null
     if cursor.take("ON", "NULL"):
         not_null = True
@@ -118,7 +118,7 @@ def _default(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> Co
     return replace(made, default=text, not_null=not_null)
 
 
-def _generated(cursor: Cursor, made: ColumnDefinition) -> ColumnDefinition:
+def _generated(cursor: TokenCursor, made: ColumnDefinition) -> ColumnDefinition:
     if not cursor.take("ALWAYS"):
         cursor.expect("BY", "DEFAULT")
         cursor.take("ON", "NULL")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.connectors.oracle.ddl.tokens import Cursor, TokenKind
+from headrace.connectors.oracle.ddl.tokens import TokenCursor, TokenKind
 from headrace.connectors.oracle.types.source_type import OracleType
 
 _WHOLE = frozenset({"INTEGER", "INT", "SMALLINT"})
@@ -28,12 +28,12 @@ _REAL_DIGITS, _DOUBLE_DIGITS = 63, 126
 _DEFAULT_FRACTION, _DEFAULT_DIGITS = 6, 2
 
 
-def read_type(cursor: Cursor) -> OracleType:
-    """Return the next type. Raises NotUnderstood."""
+def read_type(cursor: TokenCursor) -> OracleType:
+    """Return the next type. Raises DdlNotUnderstood."""
     return replace(_read(cursor), is_stated=True)
 
 
-def _read(cursor: Cursor) -> OracleType:
+def _read(cursor: TokenCursor) -> OracleType:
     if cursor.take("REF"):
         cursor.path("")
         return OracleType.of("REF", 50)
@@ -76,7 +76,7 @@ def _read(cursor: Cursor) -> OracleType:
     return OracleType.of(word, _LENGTHS.get(word, 1))
 
 
-def _measures(cursor: Cursor) -> tuple[int | None, ...]:
+def _measures(cursor: TokenCursor) -> tuple[int | None, ...]:
     """Return the numbers in parentheses, None for an asterisk; empty without parentheses."""
     if not cursor.take("("):
         return ()
@@ -90,14 +90,14 @@ def _measures(cursor: Cursor) -> tuple[int | None, ...]:
     return tuple(made)
 
 
-def _characters(cursor: Cursor, name: str) -> OracleType:
+def _characters(cursor: TokenCursor, name: str) -> OracleType:
     if cursor.take("VARYING"):
         name = _VARYING.get(name, name)
     (length,) = _measures(cursor) or (1,)
     return OracleType.of(name, length)
 
 
-def _decimal(cursor: Cursor, word: str) -> OracleType:
+def _decimal(cursor: TokenCursor, word: str) -> OracleType:
     measures = _measures(cursor)
     if not measures:
         return OracleType.of("NUMBER", _NUMBER_LENGTH, None, None if word == "NUMBER" else 0)
@@ -107,7 +107,7 @@ def _decimal(cursor: Cursor, word: str) -> OracleType:
     return OracleType.of("NUMBER", _NUMBER_LENGTH, precision, scale)
 
 
-def _timestamp(cursor: Cursor) -> OracleType:
+def _timestamp(cursor: TokenCursor) -> OracleType:
     (fraction,) = _measures(cursor) or (_DEFAULT_FRACTION,)
     name, length = f"TIMESTAMP({fraction})", 11
     if cursor.take("WITH", "LOCAL", "TIME", "ZONE"):
@@ -117,7 +117,7 @@ def _timestamp(cursor: Cursor) -> OracleType:
     return OracleType.of(name, length, None, fraction)
 
 
-def _interval(cursor: Cursor) -> OracleType:
+def _interval(cursor: TokenCursor) -> OracleType:
     if cursor.take("YEAR"):
         (years,) = _measures(cursor) or (_DEFAULT_DIGITS,)
         cursor.expect("TO", "MONTH")

@@ -25,7 +25,7 @@ from headrace.connectors.oracle.ddl.changes import (
     refuse,
 )
 from headrace.connectors.oracle.ddl.columns import ColumnDefinition, read_column
-from headrace.connectors.oracle.ddl.tokens import Cursor, NotUnderstood, TokenKind
+from headrace.connectors.oracle.ddl.tokens import DdlNotUnderstood, TokenCursor, TokenKind
 
 _CREATED = frozenset({
     "GLOBAL", "PRIVATE", "TEMPORARY", "SHARDED", "DUPLICATED", "IMMUTABLE", "BLOCKCHAIN",
@@ -37,7 +37,7 @@ _NOT_MODIFIED = frozenset({
     "CLUSTERING", "CONSTRAINT", "DEFAULT", "LOB", "NESTED", "OPAQUE", "PARTITION", "PRIMARY",
     "SUBPARTITION", "UNIQUE", "VARRAY",
 })  # fmt: skip
-_Read = Callable[[Cursor, Path], TableDdl]
+_Read = Callable[[TokenCursor, Path], TableDdl]
 """Reads the text after the table's name."""
 _CLAUSES = frozenset({"ADD", "MODIFY", "DROP", "RENAME", "SET"})
 
@@ -46,7 +46,7 @@ def parse_ddl(sql: str, schema: str) -> tuple[TableDdl, ...]:
     """Return a statement's changes of tables; empty: it changes none. `schema` is the schema of
     names without one. Raises HeadraceError `oracle.ddl_not_understood` for a statement of a table
     that has no known form."""
-    cursor = Cursor(sql)
+    cursor = TokenCursor(sql)
     if cursor.take("CREATE"):
         while cursor.sees_any(_CREATED):
             cursor.next()
@@ -65,7 +65,7 @@ def parse_ddl(sql: str, schema: str) -> tuple[TableDdl, ...]:
     return ()
 
 
-def _of_table(cursor: Cursor, schema: str, read: _Read) -> tuple[TableDdl, ...]:
+def _of_table(cursor: TokenCursor, schema: str, read: _Read) -> tuple[TableDdl, ...]:
     path = (schema, "?")
     try:
         if cursor.take("IF"):
@@ -73,11 +73,11 @@ def _of_table(cursor: Cursor, schema: str, read: _Read) -> tuple[TableDdl, ...]:
             cursor.expect("EXISTS")
         path = cursor.path(schema)
         return (read(cursor, path),)
-    except NotUnderstood as error:
+    except DdlNotUnderstood as error:
         refuse(path, str(error))
 
 
-def _create(cursor: Cursor, path: Path) -> TableDdl:
+def _create(cursor: TokenCursor, path: Path) -> TableDdl:
     columns: list[ColumnDefinition] = []
     key: tuple[str, ...] = ()
     if cursor.sees("OF") or not cursor.sees("("):
@@ -99,7 +99,7 @@ def _create(cursor: Cursor, path: Path) -> TableDdl:
     return TableDdl(DdlKind.CREATE, path, steps=tuple(steps))
 
 
-def _key(cursor: Cursor) -> tuple[str, ...] | None:
+def _key(cursor: TokenCursor) -> tuple[str, ...] | None:
     """Return the columns of a primary key that is a constraint of the table; empty for another
     constraint, which is skipped. None: a column comes next."""
     is_constraint = cursor.sees("CONSTRAINT") and not _is_typed(cursor)
@@ -116,13 +116,13 @@ def _key(cursor: Cursor) -> tuple[str, ...] | None:
     return names
 
 
-def _is_typed(cursor: Cursor) -> bool:
+def _is_typed(cursor: TokenCursor) -> bool:
     """Whether a word with which constraints begin is the name of a column."""
     token = cursor.peek()
     return token is not None and token.kind is TokenKind.QUOTED
 
 
-def _alter(cursor: Cursor, path: Path) -> TableDdl:
+def _alter(cursor: TokenCursor, path: Path) -> TableDdl:
     steps: list[Step] = []
     while not cursor.at_end:
         if cursor.take("RENAME", "TO"):
@@ -133,7 +133,7 @@ def _alter(cursor: Cursor, path: Path) -> TableDdl:
     return TableDdl(DdlKind.ALTER, path, steps=tuple(steps))
 
 
-def _clause(cursor: Cursor) -> Step | None:
+def _clause(cursor: TokenCursor) -> Step | None:
     """Return the change of a clause of ALTER TABLE; None: it changes no column and no key."""
     if cursor.take("ADD"):
         return _add(cursor)
@@ -152,7 +152,7 @@ def _clause(cursor: Cursor) -> Step | None:
     return None
 
 
-def _skip_clause(cursor: Cursor) -> None:
+def _skip_clause(cursor: TokenCursor) -> None:
     """Move to the next clause that may change a column."""
     cursor.next()
     while not (cursor.at_end or cursor.sees_any(_CLAUSES)):
@@ -162,7 +162,7 @@ def _skip_clause(cursor: Cursor) -> None:
             cursor.next()
 
 
-def _add(cursor: Cursor) -> Step | None:
+def _add(cursor: TokenCursor) -> Step | None:
     if cursor.take("("):
         columns: list[ColumnDefinition] = []
         key: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ def _add(cursor: Cursor) -> Step | None:
                 break
         cursor.expect(")")
         if columns and key:
-            raise NotUnderstood("it adds columns and a key at once")
+            raise DdlNotUnderstood("it adds columns and a key at once")
         return AddColumns(tuple(columns)) if columns else SetKey(key) if key else None
     if cursor.sees_any(_NOT_ADDED) and not _is_typed(cursor):
         _skip_clause(cursor)
@@ -188,7 +188,7 @@ def _add(cursor: Cursor) -> Step | None:
     return AddColumns((read_column(cursor, _CLAUSES),))
 
 
-def _modify(cursor: Cursor) -> Step | None:
+def _modify(cursor: TokenCursor) -> Step | None:
     if cursor.sees_any(_NOT_MODIFIED) and not _is_typed(cursor):
         _skip_clause(cursor)
         return None
@@ -203,7 +203,7 @@ def _modify(cursor: Cursor) -> Step | None:
     return ModifyColumns(tuple(columns))
 
 
-def _drop(cursor: Cursor) -> Step | None:
+def _drop(cursor: TokenCursor) -> Step | None:
     if cursor.take("PRIMARY", "KEY"):
         return SetKey(())
     if cursor.take("COLUMN"):
@@ -214,12 +214,12 @@ def _drop(cursor: Cursor) -> Step | None:
     return None
 
 
-def _rename(cursor: Cursor, path: Path) -> TableDdl:
+def _rename(cursor: TokenCursor, path: Path) -> TableDdl:
     cursor.expect("TO")
     return TableDdl(DdlKind.RENAME, cursor.path(path[0]), path)
 
 
-def _comment(cursor: Cursor, schema: str) -> tuple[TableDdl, ...]:
+def _comment(cursor: TokenCursor, schema: str) -> tuple[TableDdl, ...]:
     of_column = cursor.take("COLUMN")
     if not of_column and not cursor.take("TABLE"):
         return ()
@@ -230,7 +230,7 @@ def _comment(cursor: Cursor, schema: str) -> tuple[TableDdl, ...]:
         column = names.pop() if of_column else None
         cursor.expect("IS")
         comment = cursor.next()
-    except NotUnderstood as error:
+    except DdlNotUnderstood as error:
         refuse((schema, "?"), str(error))
     if not names or comment.kind is not TokenKind.TEXT:
         refuse((schema, "?"), "it is not a comment of a table")

@@ -20,7 +20,7 @@ _ENDS = " \t\r\n;\0"
 """The text that may follow a statement, before and after a slash; LogMiner writes a byte 0."""
 
 
-class NotUnderstood(ValueError):
+class DdlNotUnderstood(ValueError):
     """A statement has none of the known forms; the message says where."""
 
 
@@ -35,7 +35,7 @@ class TokenKind(Enum):
 
 
 @dataclass(frozen=True)
-class Token:
+class DdlToken:
     """A token and its place; `text` is in upper case for words, and without quotes for names
     in quotes."""
 
@@ -45,7 +45,7 @@ class Token:
     end: int
 
 
-def tokens_of(sql: str) -> tuple[Token, ...]:
+def tokens_of(sql: str) -> tuple[DdlToken, ...]:
     """Return the tokens of a statement without comments."""
     sql = sql.rstrip(_ENDS)
     if sql.endswith("/") and not sql.endswith("*/"):
@@ -59,7 +59,7 @@ def tokens_of(sql: str) -> tuple[Token, ...]:
             text = text.upper()
         elif kind is TokenKind.QUOTED:
             text = text[1:-1]
-        made.append(Token(kind, text, *match.span()))
+        made.append(DdlToken(kind, text, *match.span()))
     return tuple(made)
 
 
@@ -70,15 +70,15 @@ def stated(sql: str) -> str:
     return sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
 
-class Cursor:
+class TokenCursor:
     """Reads tokens one after the other."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self._tokens: Sequence[Token] = tokens_of(sql)
+        self._tokens: Sequence[DdlToken] = tokens_of(sql)
         self._place = 0
 
-    def peek(self, ahead: int = 0) -> Token | None:
+    def peek(self, ahead: int = 0) -> DdlToken | None:
         """Return the next token, or one after it; None after the last."""
         place = self._place + ahead
         return self._tokens[place] if place < len(self._tokens) else None
@@ -87,11 +87,11 @@ class Cursor:
     def at_end(self) -> bool:
         return self._place >= len(self._tokens)
 
-    def next(self) -> Token:
-        """Return the next token, and move past it. Raises NotUnderstood at the end."""
+    def next(self) -> DdlToken:
+        """Return the next token, and move past it. Raises DdlNotUnderstood at the end."""
         token = self.peek()
         if token is None:
-            raise NotUnderstood("it ends too early")
+            raise DdlNotUnderstood("it ends too early")
         self._place += 1
         return token
 
@@ -116,15 +116,15 @@ class Cursor:
         return True
 
     def expect(self, *texts: str) -> None:
-        """Skip these words or signs; raises NotUnderstood if they do not come next."""
+        """Skip these words or signs; raises DdlNotUnderstood if they do not come next."""
         if not self.take(*texts):
-            raise NotUnderstood(f"{' '.join(texts)} is lacking{self._here()}")
+            raise DdlNotUnderstood(f"{' '.join(texts)} is lacking{self._here()}")
 
     def name(self) -> str:
         """Return the name that comes next: in upper case unless it is in quotes."""
         token = self.next()
         if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
-            raise NotUnderstood(f"a name is lacking at character {token.start + 1}")
+            raise DdlNotUnderstood(f"a name is lacking at character {token.start + 1}")
         return token.text
 
     def path(self, schema: str) -> tuple[str, str]:
@@ -148,7 +148,7 @@ class Cursor:
         sign = -1 if self.take("-") else 1
         token = self.next()
         if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
-            raise NotUnderstood(f"a number is lacking at character {token.start + 1}")
+            raise DdlNotUnderstood(f"a number is lacking at character {token.start + 1}")
         return sign * int(token.text)
 
     def skip_until(self, is_end: Callable[[], bool]) -> str:
@@ -157,7 +157,7 @@ class Cursor:
         token is never the end."""
         first = self.peek()
         if first is None:
-            raise NotUnderstood("it ends too early")
+            raise DdlNotUnderstood("it ends too early")
         depth, last = 0, first
         while not self.at_end:
             if not depth and last is not first and (is_end() or self.sees(",")):
@@ -185,5 +185,5 @@ class Cursor:
         return " at its end" if token is None else f" at character {token.start + 1}"
 
 
-def _is(token: Token, text: str) -> bool:
+def _is(token: DdlToken, text: str) -> bool:
     return token.text == text and token.kind in (TokenKind.WORD, TokenKind.SIGN)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import COMMA_LIST, TEXT, Kind, choice, integer
+from headrace.config.kinds import COMMA_LIST, TEXT, ValueKind, choice, integer
 from headrace.config.property import Group, Property, not_needed, refused
 from headrace.connectors.oracle.properties.modes import CaptureMode, ConnectionAdapter
 
@@ -24,7 +24,7 @@ def _address(url: str) -> str:
     return match["address"]
 
 
-_JDBC_URL: Kind[str] = Kind(
+_JDBC_URL: ValueKind[str] = ValueKind(
     "a URL jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…), in which are "
     "no passwords (database.user, database.password and driver.wallet_password have them)",
     _address,

@@ -257,12 +257,14 @@ class MiningConfig(Configuration):
         """The users whose changes are captured (empty: those of all users), and the users whose
         changes are not. The connector's own user is captured: it writes the watermarks of
         incremental snapshots."""
-        own = stored_name(self.value_of("database_user"))
+        connector_user = stored_name(self.value_of("database_user"))
         included = list(self.log_mining_username_include_list)
         excluded = [
-            user for user in self.log_mining_username_exclude_list if user.upper() != own.upper()
+            user
+            for user in self.log_mining_username_exclude_list
+            if user.upper() != connector_user.upper()
         ]
-        return [*included, own] if included else [], excluded
+        return [*included, connector_user] if included else [], excluded
 
     log_mining_log_count_growth_max = Property(
         "log.mining.log.count.growth.max",
@@ -303,7 +305,7 @@ class MiningConfig(Configuration):
             return
         for name in _LISTS:
             entries = self.value_of(name.replace(".", "_"))
-            wrong = next((one for one in entries if not _fits(mode, str(one))), None)
+            wrong = next((entry for entry in entries if not _fits(mode, str(entry))), None)
             if wrong is not None:
                 takes = "only names" if mode is QueryFilterMode.IN else "expressions of REGEXP_LIKE"
                 yield PropertyFinding(

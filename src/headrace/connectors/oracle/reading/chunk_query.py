@@ -33,7 +33,7 @@ class RowsQuery:
     override: str | None = None
     later: bool = False
 
-    def statement(self, scn: int, behind: tuple[str, ...] | None = None) -> str:
+    def statement(self, scn: int, after: tuple[str, ...] | None = None) -> str:
         """Return the query of the rows as of an SCN, after a key if one is given."""
         statements = sql_at(scn)
         selected = shown(statements, self.columns)
@@ -41,12 +41,12 @@ class RowsQuery:
             alias = statements.dialect.quoted("t")
             return f"SELECT {', '.join(selected)} FROM ({self.override}) {alias}"
         condition = self.condition
-        if behind is not None:
-            beyond = statements.compared(self.key, ">", behind)
+        if after is not None:
+            beyond = statements.compared(self.key, ">", after)
             condition = beyond if condition is None else f"({condition}) AND {beyond}"
         return statements.chunk(self.leaf, (), self.key, self.chunk, condition, selected)
 
-    def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
+    def key_of(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
         """Return the key, as texts, of a row that the driver returned; None: no statement can
         contain it, because its bytes are not text."""
         places = {column.name: place for place, column in enumerate(self.columns)}

@@ -17,7 +17,7 @@ from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import OracleImages, images_of, key_texts
 from headrace.connectors.oracle.rows.invalid_texts import has_mark, invalid_key
-from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.scn import after_scn
 from headrace.connectors.oracle.types.declarations import LONG_VALUES
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.chunk_sql import ChunkSql
@@ -99,7 +99,7 @@ class _Transaction(OracleRanges):
     ) -> None:
         super().__init__(config, kept, scn)
         self.taken_us = time.time_ns() // 1000
-        self.visibility = SeenBefore(behind_scn(scn))
+        self.visibility = SeenBefore(after_scn(scn))
         self._lanes = lanes
 
     def row_bytes(self, target: Target) -> float | None:
@@ -125,7 +125,7 @@ class OracleChunkSource(DriverChunks[int]):
 
     def position(self) -> int:
         """Return the place after the last commit."""
-        return behind_scn(self._scn())
+        return after_scn(self._scn())
 
     def _scn(self) -> int:
         with self._kept.transaction(READING) as connection:

@@ -97,8 +97,8 @@ class OracleDialect:
 
     def limited(self, select: str, rows: int, after: int = 0) -> str:
         """See Dialect."""
-        behind = f" OFFSET {after} ROWS" if after else ""
-        return f"{select}{behind} FETCH FIRST {rows} ROWS ONLY"
+        offset = f" OFFSET {after} ROWS" if after else ""
+        return f"{select}{offset} FETCH FIRST {rows} ROWS ONLY"
 
 
 PRESENT = ChunkSql(OracleDialect())

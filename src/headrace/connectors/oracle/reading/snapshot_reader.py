@@ -46,13 +46,13 @@ class OracleSnapshotRows(SnapshotRows):
         assert isinstance(facts, RelationFacts)
         assert isinstance(rows, RowsQuery)
         scn = rows.scn
-        behind: tuple[str, ...] | None = None
+        last_key: tuple[str, ...] | None = None
         for attempt in itertools.count(1):
             try:
-                for block, last in self._read(rows.statement(scn, behind), facts):
+                for block, last in self._read(rows.statement(scn, last_key), facts):
                     yield block
                     if rows.later:
-                        behind = rows.key_behind(last) or behind
+                        last_key = rows.key_of(last) or last_key
                 return
             except DriverError as error:
                 if rows.later and error.code in GONE and attempt < self._most_scns:

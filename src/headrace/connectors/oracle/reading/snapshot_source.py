@@ -35,7 +35,7 @@ from headrace.connectors.oracle.schema_history import (
     oracle_history,
     snapshot_position,
 )
-from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.scn import after_scn
 from headrace.errors import HeadraceError
 from headrace.relational.catalog import StoredTable
 from headrace.relational.events import RelationFacts
@@ -83,7 +83,7 @@ class OracleState(HeldSnapshot):
         """The position after everything that the state contains. Later changes may have the current
         SCN."""
         mined = max(self.scn - 1, 0) if self.mined is None else self.mined
-        return OraclePosition.behind_scn(self.scn, mined)
+        return OraclePosition.after_scn(self.scn, mined)
 
 
 class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
@@ -242,7 +242,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def position(self) -> int:
         """Return the place after the last commit."""
         with self._asking(TAKING) as connection:
-            return behind_scn(current_scn(connection))
+            return after_scn(current_scn(connection))
 
     def close(self) -> None:
         """Release the locks and the connection; never raises."""
@@ -292,8 +292,10 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         }
         for table in tables:
             known = of_schemas.get(table.schema)
-            found = catalog.object_ids(*table.path) if known is None else known.get(table.table)
-            ids = map(str, found or (0, 0))
+            object_ids = (
+                catalog.object_ids(*table.path) if known is None else known.get(table.table)
+            )
+            ids = map(str, object_ids or (0, 0))
             attributes = tuple(zip(("OBJECT_ID", "DATA_OBJECT_ID"), ids, strict=True))
             self._ddl[table.path] = catalog.ddl(*table.path), attributes
 
@@ -304,14 +306,14 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             self._config.history_kind() is not HistoryKind.MEMORY
         )
 
-    def _tells(self, table: StoredTable) -> bool:
+    def _is_described(self, table: StoredTable) -> bool:
         """Whether a table has a schema change; tables that are not captured may have one, too."""
         is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
             table.schema, table.table
         )
-        return super()._tells(table) or (self._is_seen and is_mentioned)
+        return super()._is_described(table) or (self._is_seen and is_mentioned)
 
-    def _told_at(self, position: OraclePosition) -> dict[str, Any]:
+    def _history_position(self, position: OraclePosition) -> dict[str, Any]:
         return snapshot_position(position.scn)
 
     def _record(self, table: StoredTable, position: OraclePosition, at_ms: int) -> HistoryRecord:
@@ -320,7 +322,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         described = replace(history_table(table, database), attributes=attributes)
         return HistoryRecord(
             {},
-            self._told_at(position),
+            self._history_position(position),
             at_ms,
             database,
             table.schema,
@@ -406,7 +408,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             self._present().scn,
             condition,
             override,
-            later=self._streams and bool(key) and {one.name for one in key} <= set(names),
+            later=self._streams and bool(key) and {column.name for column in key} <= set(names),
         )
 
 

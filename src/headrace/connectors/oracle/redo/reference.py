@@ -25,9 +25,9 @@ from headrace.connect.images import CellKind, image_of
 from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, OWN_COLUMN, RedoColumn, RedoTable
 from headrace.connectors.oracle.redo.values import (
     Literal,
+    LiteralNotUnderstood,
     NotConvertible,
-    NotUnderstood,
-    Piece,
+    ValuePiece,
     text_of,
 )
 from headrace.errors import HeadraceError
@@ -160,7 +160,7 @@ class _Parser:
                     table.name,
                 )
             return None
-        except NotUnderstood:
+        except LiteralNotUnderstood:
             raise _Odd(
                 f"the value of column {column.name} is not a valid one of its type"
             ) from None
@@ -225,10 +225,10 @@ class _Parser:
             if not self._take(" IS NULL"):
                 self._expect(" = ")
                 self._put(values, name, self._value(" ;"))
-            behind = self.place
+            value_end = self.place
             self._spaces()
             if not (self._take("and ") or self._take("or ")):
-                self.place = behind
+                self.place = value_end
                 return values
 
     def _unset(self) -> list[Value]:
@@ -314,20 +314,20 @@ class _Parser:
                 return _UNSET
         pieces = [self._piece(ends)]
         while True:
-            behind = self.place
+            piece_end = self.place
             self._spaces()
             if not self._take("||"):
-                self.place = behind
+                self.place = piece_end
                 break
             self._spaces()
             pieces.append(self._piece(ends))
-        if pieces == [Piece("NULL", is_quoted=False)]:
+        if pieces == [ValuePiece("NULL", is_quoted=False)]:
             return None
         return tuple(pieces)
 
-    def _piece(self, ends: str) -> Piece:
+    def _piece(self, ends: str) -> ValuePiece:
         if self._take("'"):
-            return Piece(self._quoted(ends), is_quoted=True)
+            return ValuePiece(self._quoted(ends), is_quoted=True)
         start, nested = self.place, 0
         while self.place < len(self.sql):
             character = self.sql[self.place]
@@ -348,7 +348,7 @@ class _Parser:
             raise _Odd(f"a value is lacking or has no end at character {start + 1}")
         text = self.sql[start : self.place].rstrip(" ")
         self.place = start + len(text)
-        return Piece(text, is_quoted=False)
+        return ValuePiece(text, is_quoted=False)
 
     def _quoted(self, ends: str) -> str:
         if not self.relaxed:
@@ -378,21 +378,21 @@ class _Parser:
             self.place = end + 1
             if is_closed(self.sql[self.place : self.place + 8]):
                 return self.sql[start:end].replace("''", "'")
-            behind = self.place + 1
-            if not is_closed(self.sql[behind : behind + 8]):
+            second_end = self.place + 1
+            if not is_closed(self.sql[second_end : second_end + 8]):
                 self._take("'")
 
 
-def _closes_inserted(behind: str) -> bool:
-    return behind.startswith((",", ")"))
+def _closes_inserted(following: str) -> bool:
+    return following.startswith((",", ")"))
 
 
-def _closes_set(behind: str) -> bool:
-    return behind.startswith((', "', " where ")) or behind in ("", ";")
+def _closes_set(following: str) -> bool:
+    return following.startswith((', "', " where ")) or following in ("", ";")
 
 
-def _closes_condition(behind: str) -> bool:
-    return behind.startswith((' and "', ' or "')) or behind in ("", ";")
+def _closes_condition(following: str) -> bool:
+    return following.startswith((' and "', ' or "')) or following in ("", ";")
 
 
 _CLOSED = {",)": _closes_inserted, ", ;": _closes_set, " ;": _closes_condition}

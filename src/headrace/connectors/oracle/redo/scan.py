@@ -52,9 +52,9 @@ def has_word(place, stop, word, length):
 def find_byte(place, stop, byte):
     """Return the first place of a byte from `place` on; NONE."""
     while place < stop:
-        found = byte_mask16(place, byte)
-        if found:
-            place += count_trailing_zeros(found)
+        mask = byte_mask16(place, byte)
+        if mask:
+            place += count_trailing_zeros(mask)
             return place if place < stop else NONE
         place += 16
     return NONE

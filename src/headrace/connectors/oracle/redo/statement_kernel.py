@@ -279,21 +279,21 @@ def _inserted(place, stop, table, cells, state, order):
 
 
 @part
-def _behind_table(place, stop):
+def _after_table(place, stop):
     """Return the place after a table's name and alias, before `set `, ` where ` or the end;
     NONE."""
     place = skip_name(place, stop, _SPACE, _OPEN)
     if place < 0:
         return NONE
-    behind = place
-    while behind < stop and load8(behind) == _SPACE:
-        behind += 1
-    if has_word(behind, stop, _SET, 4) or has_word(behind, stop, _WHERE, 6):
-        return behind
+    next_word = place
+    while next_word < stop and load8(next_word) == _SPACE:
+        next_word += 1
+    if has_word(next_word, stop, _SET, 4) or has_word(next_word, stop, _WHERE, 6):
+        return next_word
     # The end, or the table's alias.
-    if behind >= stop or load8(behind) == _END:
+    if next_word >= stop or load8(next_word) == _END:
         return place
-    place = skip_name(behind, stop, _SPACE, _END)
+    place = skip_name(next_word, stop, _SPACE, _END)
     while 0 <= place < stop and load8(place) == _SPACE:
         place += 1
     return place
@@ -353,7 +353,7 @@ def _statement(place, stop, table, old, new, order, state):
         if begins_with(place, stop, load64(table + UPDATE), length):
             place += length
         else:
-            place = _behind_table(place + 7, stop)
+            place = _after_table(place + 7, stop)
             if place < 0 or not has_word(place, stop, _SET, 4):
                 return NONE
             place += 4
@@ -368,7 +368,7 @@ def _statement(place, stop, table, old, new, order, state):
             return np.int64(DELETED)
         return NONE
     if has_word(place, stop, _DELETE, 8) and has_word(place + 8, stop, _FROM, 4):
-        place = _behind_table(place + 12, stop)
+        place = _after_table(place + 12, stop)
         if place >= 0 and _where(place, stop, table, old, state):
             return np.int64(DELETED)
     return NONE

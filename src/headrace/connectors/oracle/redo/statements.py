@@ -143,8 +143,8 @@ class RedoStatements:
             parts.append(np.frombuffer(raw, np.uint8))
         parts += [images[done : offsets[-1]], np.zeros(PADDING, np.uint8)]
         together = np.concatenate(parts)
-        behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        return RedoImages(together[:-PADDING], behind, operations, errors, len(odd))
+        new_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        return RedoImages(together[:-PADDING], new_offsets, operations, errors, len(odd))
 
 
 def columns_with(mark: str, statement: str, table: RedoTable) -> list[str]:

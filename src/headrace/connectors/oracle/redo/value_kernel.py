@@ -133,11 +133,11 @@ def _joined_text(place, stop, cell, arena):
                 out = _put_point(unit, out)
         else:
             return NONE
-        behind = place
-        while behind < stop and load8(behind) == _SPACE:
-            behind += 1
-        if behind + 1 < stop and load8(behind) == _BAR and load8(behind + 1) == _BAR:
-            place = behind + 2
+        next_place = place
+        while next_place < stop and load8(next_place) == _SPACE:
+            next_place += 1
+        if next_place + 1 < stop and load8(next_place) == _BAR and load8(next_place + 1) == _BAR:
+            place = next_place + 2
             while place < stop and load8(place) == _SPACE:
                 place += 1
             if place >= stop:
@@ -194,17 +194,17 @@ def _quoted_text(place, stop, cell, arena):
     end = find_byte(place + 1, stop, QUOTE)
     if end < 0:
         return NONE
-    behind = end + 1
-    if behind < stop:
-        byte = load8(behind)
+    after_quote = end + 1
+    if after_quote < stop:
+        byte = load8(after_quote)
         if byte in (QUOTE, _BAR):
             return _joined_text(place, stop, cell, arena)
-        if byte == _SPACE and behind + 1 < stop:
-            byte = load8(behind + 1)
+        if byte == _SPACE and after_quote + 1 < stop:
+            byte = load8(after_quote + 1)
             if byte in (_BAR, _SPACE):
                 return _joined_text(place, stop, cell, arena)
     _put(cell, place + 1, end - place - 1)
-    return behind
+    return after_quote
 
 
 @inlined_part

@@ -24,7 +24,7 @@ _OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Piece:
+class ValuePiece:
     """A part of a value: the text between quotes, or a text without quotes (a number, a function's
     call)."""
 
@@ -32,20 +32,20 @@ class Piece:
     is_quoted: bool
 
 
-Literal = tuple[Piece, ...]
+Literal = tuple[ValuePiece, ...]
 """A value: its pieces, which are joined by `||`."""
 
 
-class NotUnderstood(ValueError):
+class LiteralNotUnderstood(ValueError):
     """A literal does not have its column's type."""
 
 
-class NotConvertible(NotUnderstood):
+class NotConvertible(LiteralNotUnderstood):
     """A literal is a time in another form than that of the session."""
 
 
 def text_of(literal: Literal, column: RedoColumn) -> str | None:
-    """Return headrace's text of a value, None for null. Raises NotUnderstood."""
+    """Return headrace's text of a value, None for null. Raises LiteralNotUnderstood."""
     if (
         column.form in (Form.TEXT, Form.BYTES)
         and len(literal) == 1
@@ -58,7 +58,7 @@ def text_of(literal: Literal, column: RedoColumn) -> str | None:
     if column.form is Form.BYTES:
         return "\\x" + "".join(_bytes(piece).hex() for piece in literal)
     if len(literal) != 1:
-        raise NotUnderstood
+        raise LiteralNotUnderstood
     (piece,) = literal
     name, argument = _called(piece)
     if name == "HEXTORAW":
@@ -71,17 +71,17 @@ def text_of(literal: Literal, column: RedoColumn) -> str | None:
         if text is None and name in _FUNCTIONS.get(column.form, ()):
             raise NotConvertible
     if text is None:
-        raise NotUnderstood
+        raise LiteralNotUnderstood
     return text
 
 
-def _is_empty(piece: Piece, column: RedoColumn) -> bool:
+def _is_empty(piece: ValuePiece, column: RedoColumn) -> bool:
     if piece.text == _EMPTY_STRING:
         return column.is_apart or not piece.is_quoted
     return not piece.is_quoted and piece.text.partition("(")[0] in _EMPTY
 
 
-def _called(piece: Piece) -> tuple[str, str]:
+def _called(piece: ValuePiece) -> tuple[str, str]:
     """Return the name and the first argument of a function's call, which is a text; else empty."""
     call = None if piece.is_quoted else _CALL.fullmatch(piece.text)
     if call is None:
@@ -89,7 +89,7 @@ def _called(piece: Piece) -> tuple[str, str]:
     return call[1].upper(), (call[2] or "").replace("''", "'")
 
 
-def _text(piece: Piece, charset: str) -> str:
+def _text(piece: ValuePiece, charset: str) -> str:
     if piece.is_quoted:
         return piece.text
     name, argument = _called(piece)
@@ -99,18 +99,18 @@ def _text(piece: Piece, charset: str) -> str:
         raw = literals.hexadecimal(argument)
         text = None if raw is None else decoded(raw, charset)
         if text is None:
-            raise NotUnderstood
+            raise LiteralNotUnderstood
         return text
     return piece.text
 
 
-def _bytes(piece: Piece) -> bytes:
+def _bytes(piece: ValuePiece) -> bytes:
     if piece.is_quoted:
         return piece.text.encode()
     name, argument = _called(piece)
     raw = literals.hexadecimal(argument) if name == "HEXTORAW" else None
     if raw is None:
-        raise NotUnderstood
+        raise LiteralNotUnderstood
     return raw
 
 
@@ -131,7 +131,7 @@ def _stored(raw: bytes, column: RedoColumn) -> str | None:
     return _TRUTHS.get(str(raw[0])) if len(raw) == 1 else None
 
 
-def _plain(piece: Piece, name: str, argument: str, column: RedoColumn) -> str | None:
+def _plain(piece: ValuePiece, name: str, argument: str, column: RedoColumn) -> str | None:
     match column.form:
         case Form.NUMBER:
             return literals.number(piece.text)

@@ -57,12 +57,14 @@ def without_marks(table: str, column: str, values: Values) -> Values:
 
 def replaced(values: Values) -> Values:
     """Replace marks in values by U+FFFD."""
-    return [one.replace(_MARK, _REPLACEMENT) if isinstance(one, str) else one for one in values]
+    return [
+        value.replace(_MARK, _REPLACEMENT) if isinstance(value, str) else value for value in values
+    ]
 
 
 def has_mark(row: Sequence[object]) -> bool:
     """Whether a value of a row has a mark."""
-    return any(isinstance(one, str) and _MARK in one for one in row)
+    return any(isinstance(value, str) and _MARK in value for value in row)
 
 
 def invalid_key(key: Sequence[Column]) -> HeadraceError:

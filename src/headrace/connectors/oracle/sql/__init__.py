@@ -436,8 +436,8 @@ PACKAGES = declared(
 def recognized(statement: str) -> tuple[Statement, dict[str, str]] | None:
     """Return the statement of a text, and the values of its slots; None: it is not in
     `STATEMENTS`."""
-    for one in STATEMENTS:
-        slots = one.match(statement)
+    for candidate in STATEMENTS:
+        slots = candidate.match(statement)
         if slots is not None:
-            return one, slots
+            return candidate, slots
     return None

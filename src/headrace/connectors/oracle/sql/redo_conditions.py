@@ -55,7 +55,8 @@ def matches(expression: str, expressions: Sequence[str], *, excluded: bool = Fal
     none of them."""
     joint, negation = (" AND ", "NOT ") if excluded else (" OR ", "")
     parts = [
-        f"{negation}REGEXP_LIKE({expression}, {text(f'^({one})$')}, 'i')" for one in expressions
+        f"{negation}REGEXP_LIKE({expression}, {text(f'^({pattern})$')}, 'i')"
+        for pattern in expressions
     ]
     return parts[0] if len(parts) == 1 else f"({joint.join(parts)})"
 
@@ -96,7 +97,7 @@ def table_filter(
 def _listed(expression: str, entries: Sequence[str], *, regex: bool, excluded: bool = False) -> str:
     if regex:
         return matches(expression, entries, excluded=excluded)
-    return is_in(expression, [str(plain_name(one)) for one in entries], excluded=excluded)
+    return is_in(expression, [str(plain_name(entry)) for entry in entries], excluded=excluded)
 
 
 def _any_of(conditions: list[str], signals: str | None) -> list[str]:

@@ -14,7 +14,7 @@ from headrace.connectors.oracle.events import OracleSettings
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.oracle.schema_history import oracle_history
-from headrace.connectors.oracle.streaming.tables import ToldTables
+from headrace.connectors.oracle.streaming.tables import RecordedTables
 from headrace.connectors.oracle.streaming.windows.redo import Redo
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
@@ -38,7 +38,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         return self.capture.key_rendering
 
     @property
-    def as_released(self) -> bool:
+    def is_debezium_compatible(self) -> bool:
         """Whether to do as Debezium 3.6 does, where headrace's own behaviour differs
         (headrace.compatibility)."""
         return self.config.headrace_compatibility != "none"
@@ -60,27 +60,27 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     def log_end(self) -> int:
         """Return the place after the newest redo that is written."""
         with self.connect() as connection:
-            return OraclePosition.behind_scn(Redo(self.config).written(connection)).committed
+            return OraclePosition.after_scn(Redo(self.config).written(connection)).committed
 
     @staticmethod
     def scn(connection: Connection) -> int:
         """Return the current SCN: later commits have a larger one."""
         return current_scn(connection)
 
-    def told_tables(
-        self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
-    ) -> ToldTables:
-        """Return the tables that were recorded up to a position; see ToldTables. The caller closes
-        it."""
+    def recorded_tables(
+        self, position: OraclePosition, described: Collection[tuple[str, str]] | None = None
+    ) -> RecordedTables:
+        """Return the tables that were recorded up to a position; see RecordedTables. The caller
+        closes it."""
         history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
-        return ToldTables(
+        return RecordedTables(
             history,
             self.capture.database,
             mined,
             delivered,
-            told,
-            as_released=self.as_released,
+            described,
+            is_debezium_compatible=self.is_debezium_compatible,
         )
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:

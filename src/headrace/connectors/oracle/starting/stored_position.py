@@ -35,7 +35,7 @@ class StoredPosition(LostLog[OraclePosition]):
             self._check_incarnation(stored, incarnation)
             self._check(stored.position)
         except HeadraceError as error:
-            if not self.tells(error) or not self._rule.repairs:
+            if not self.means_loss(error) or not self._rule.repairs:
                 raise
             return Lost(error, is_followed=False)
         self.is_known = True
@@ -72,15 +72,15 @@ class StoredPosition(LostLog[OraclePosition]):
 
     def _check_history(self, position: OraclePosition) -> None:
         run = self._run
-        with closing(run.told_tables(position)) as told:
-            is_lost = position.committed > 0 and told.is_empty
+        with closing(run.recorded_tables(position)) as recorded:
+            is_lost = position.committed > 0 and recorded.is_empty
         if is_lost:
             recorder = closing(run.snapshot_source(reads_rows=False))
             restore_history(CONNECTOR, run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in (LOG_GONE, _AHEAD, _NO_HISTORY)
 

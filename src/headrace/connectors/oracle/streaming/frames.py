@@ -28,10 +28,10 @@ from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PL
 from headrace.streaming.changes.kernels.image_kernel import add_images
 from headrace.streaming.changes.kernels.late_kernel import (
     OWN_WORDS,
+    add_late_begin,
     begin_late,
     end_late,
     take_back_beginning,
-    tell_beginning,
 )
 from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
@@ -72,7 +72,7 @@ def _add_change(
     index, place = load32_be(body), load64_be(body + 4)
     is_at_time(state, load64_be(body + 12))
     first = load64(state + 8 * row_kernel.ROWS)
-    tell_beginning(rows, transactions, state)
+    add_late_begin(rows, transactions, state)
     store64(state + 8 * row_kernel.EXTRA, extra + start - data)
     status = add_images(
         images, stop, start - data, kind, index, place, size,

@@ -55,13 +55,13 @@ class OddRedo:
         self._unmatched = _Warning(_UNMATCHED, clock)
         self._unresolved = _Warning(_UNRESOLVED, clock)
 
-    def tell_of_rows(self) -> None:
+    def warn_of_rows(self) -> None:
         """Log the warnings that are due after rows were held."""
         buffer = self._buffer
-        self._unmatched.tell(buffer.unmatched, lambda: buffer.last_unmatched)
-        self._unresolved.tell(buffer.unresolved, lambda: buffer.last_unresolved)
+        self._unmatched.warn(buffer.unmatched, lambda: buffer.last_unmatched)
+        self._unresolved.warn(buffer.unresolved, lambda: buffer.last_unresolved)
 
-    def tell_of_object(self, schema: str, name: str, batch: pa.RecordBatch) -> None:
+    def warn_of_object(self, schema: str, name: str, batch: pa.RecordBatch) -> None:
         """Report rows of a batch for a table that is not captured. If LogMiner made up its name, it
         may be a captured one. Raises DriverError and HeadraceError."""
         is_recycled = name.startswith(RECYCLED) and self._tables.may_have(schema)
@@ -107,7 +107,7 @@ class UnsupportedRows:
             known.count += len(of_table)
             known.last = last
 
-    def tell(self) -> None:
+    def warn(self) -> None:
         """Log the warnings that are due after rows were read."""
         for table, known in self._tables.items():
             if known.count and known.pause.is_over:
@@ -142,14 +142,14 @@ class _Warning:
 
     def __init__(self, text: str, clock: Callable[[], float]) -> None:
         self._text = text
-        self._told, self._pause = 0, Deadline(0, clock)
+        self._reported, self._pause = 0, Deadline(0, clock)
 
-    def tell(self, count: int, last: Callable[[], tuple[int, int]]) -> None:
-        if count == self._told or not self._pause.is_over:
+    def warn(self, count: int, last: Callable[[], tuple[int, int]]) -> None:
+        if count == self._reported or not self._pause.is_over:
             return
         scn, xid = last()
-        log.warning(self._text, count - self._told, format_xid(xid), scn)
-        self._told = count
+        log.warning(self._text, count - self._reported, format_xid(xid), scn)
+        self._reported = count
         self._pause.restart(_PAUSE)
 
 

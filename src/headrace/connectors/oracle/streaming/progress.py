@@ -51,7 +51,7 @@ class MinedPlaces:
         """The database's incarnation, for offsets; None: the same as before."""
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
-        self._threads = {one.thread: one for one in start.threads}
+        self._threads = {commit.thread: commit for commit in start.threads}
 
     def released(self, upto: int, mined: int, commits: Commits, following: int) -> None:
         """Record that `commits` are released, and everything below `upto` with them. Positions
@@ -72,13 +72,13 @@ class MinedPlaces:
             return replace(end, position=after)
         with self._lock:
             mined = self._mined
-            for one in self._released:
-                if position.committed < one.upto:
-                    mined = one.mined
+            for released in self._released:
+                if position.committed < released.upto:
+                    mined = released.mined
                     break
             threads = dict(self._threads)
-            for one in self._released:
-                _pass(threads, one.commits, position.committed)
+            for released in self._released:
+                _pass(threads, released.commits, position.committed)
             while self._released and self._released[0].upto <= after.committed:
                 _pass(self._threads, self._released[0].commits, after.committed)
                 self._released.popleft()
@@ -225,5 +225,9 @@ class MiningProgress:
             "LastBatchProcessingTimeInMilliseconds": self.processing.last_ms,
             "MaxBatchProcessingTimeInMilliseconds": self.processing.most_ms,
             "TotalBatchProcessingTimeInMilliseconds": self.processing.total_ms,
-            **{name: self.memory[one] for name, one in _MEMORY.items() if one in self.memory},
+            **{
+                name: self.memory[member]
+                for name, member in _MEMORY.items()
+                if member in self.memory
+            },
         }

@@ -14,7 +14,7 @@ from headrace.connectors.oracle.streaming.tables import SchemaChange
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
-from headrace.streaming.changes.kernels.late_kernel import take_back_beginning, tell_beginning
+from headrace.streaming.changes.kernels.late_kernel import add_late_begin, take_back_beginning
 from headrace.streaming.changes.kernels.transaction_kernel import add_end
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
 from headrace.streaming.relations import RelationVersions
@@ -73,7 +73,7 @@ def _add_truncate(
     frames.is_at_time(words, us)
     first = int(state[row_kernel.ROWS])
     _make_room(piece, state)
-    tell_beginning(address_of(index.rows), address_of(index.transactions), words)
+    add_late_begin(address_of(index.rows), address_of(index.transactions), words)
     record = RareRecord(frames.TRUNCATE, relation, scn, size, part=_VALUE_PART)
     add_record(index, state, record, RowKind.TRANSACTION, _topic_hash(versions, relation))
     row = index.rows[int(state[row_kernel.ROWS]) - 1]

@@ -23,7 +23,7 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
-from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, scn_of, xid_of
+from headrace.connectors.oracle.scn import after_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
@@ -61,7 +61,7 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class OracleReaderOptions:
     """A reader's settings besides the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None without one),
     whether to do as Debezium 3.6 does if the two differ (see RedoHolder), whether the data
@@ -71,7 +71,7 @@ class ReaderOptions:
     row_options: int
     border_topic: str
     container: str | None
-    as_released: bool = False
+    is_debezium_compatible: bool = False
     reads_comments: bool = True
     removed_logs: set[str] = field(default_factory=set)
     row_limit: RowLimit | None = None
@@ -93,7 +93,7 @@ class RedoReader(SegmentReader):
         open_tables: OpenTables,
         versions: RelationVersions,
         start: OraclePosition,
-        options: ReaderOptions,
+        options: OracleReaderOptions,
         translate: Callable[[Exception], HeadraceError | None],
     ) -> None:
         super().__init__(versions, start, frames.STATE_WORDS, options.row_options)
@@ -105,7 +105,9 @@ class RedoReader(SegmentReader):
         self._remined: Remined | None = None
         self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(config, start, as_released=options.as_released)
+        self._holder = RedoHolder(
+            config, start, is_debezium_compatible=options.is_debezium_compatible
+        )
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
         self._parts, self._order = StatementParts(), RowOrder()
@@ -248,11 +250,11 @@ class RedoReader(SegmentReader):
         assert tables is not None
         if scn <= self._reached:
             return
-        changes = [one for one in tables.changes if scn_of(one[0].place) < scn]
-        tables.changes = [one for one in tables.changes if scn_of(one[0].place) >= scn]
+        changes = [change for change in tables.changes if scn_of(change[0].place) < scn]
+        tables.changes = [change for change in tables.changes if scn_of(change[0].place) >= scn]
         mined = self._mined
         if not self._config.is_unbuffered:
-            mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
+            mined = self._oldest_mined(min([scn, *(scn_of(change.place) for change, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
             self._late = LateCommit(int(commits.xids[0]), int(commits.scns[0]))
@@ -306,7 +308,7 @@ class RedoReader(SegmentReader):
         look = self._look_around()
         newest = self._newest = self._redo.newest(self._root, look)
         self.progress.current_scn = newest
-        self.ends_at(behind_scn(newest))
+        self.ends_at(after_scn(newest))
         try:
             window = self._next_window(look, newest)
         except InconsistentLogsError as error:
@@ -481,8 +483,8 @@ class RedoReader(SegmentReader):
             if self._remined is not None and xid in self._remined:
                 was_open = True
                 self._given_up.add([xid])
-            told = "is left out" if was_open else "is not open: nothing is left out"
-            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), told)
+            outcome = "is left out" if was_open else "is not open: nothing is left out"
+            log.warning("drop-transaction: the transaction %s %s", format_xid(xid), outcome)
         retention = self._config.log_mining_transaction_retention_ms
         if retention:
             keep = self._start.transaction

@@ -29,7 +29,7 @@ from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
 from headrace.connectors.oracle.streaming.odd_redo import OddRedo
 from headrace.connectors.oracle.streaming.remining import Remined
-from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.row_effects import RowEffects, RowOptions
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
     DeliveredTransaction,
@@ -55,13 +55,13 @@ class RedoHolder:
     DriverError and HeadraceError."""
 
     def __init__(
-        self, config: OracleConfig, start: OraclePosition, *, as_released: bool = False
+        self, config: OracleConfig, start: OraclePosition, *, is_debezium_compatible: bool = False
     ) -> None:
-        """`as_released`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured like those of
-        others, and statements that change tables show the database's local time."""
-        self._start, self._as_released = start, as_released
+        """`is_debezium_compatible`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured
+        like those of others, and statements that change tables show the database's local time."""
+        self._start, self._is_debezium_compatible = start, is_debezium_compatible
         included, excluded = config.user_lists
-        if not as_released:
+        if not is_debezium_compatible:
             excluded += SYSTEM_USERS
         self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
         self._clients = Names(
@@ -82,22 +82,22 @@ class RedoHolder:
         self.begins_again_below = 0
         """The SCN below which commits, and statements that changed tables, were read before."""
         self._last_statement: At | None = None
-        self._threads = {one.thread: one for one in start.threads}
-        newest = max(start.threads, key=lambda one: one.scn, default=None)
+        self._threads = {commit.thread: commit for commit in start.threads}
+        newest = max(start.threads, key=lambda commit: commit.scn, default=None)
         self.delivered: DeliveredTransaction | None = None
         """The last transaction with changes that was taken from the buffer."""
         if newest is not None and newest.xids:
             self.delivered = DeliveredTransaction(newest.xids[-1])
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
-        self._words: RowWords | None = None
+        self._effects: RowEffects | None = None
         self._odd: OddRedo | None = None
         self._reselect: Reselect | None = None
 
     def open(self, tables: StreamTables, reselect: Reselect) -> None:
         """Set the captured tables; `reselect` reads large values again."""
         self.tables, self._reselect = tables, reselect
-        self._words = RowWords(
+        self._effects = RowEffects(
             self._find,
             tables.statements,
             self._users,
@@ -142,8 +142,8 @@ class RedoHolder:
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """Set how many microseconds the database's local time is ahead of UTC."""
-        assert self._words is not None
-        self._words.offset_us = microseconds
+        assert self._effects is not None
+        self._effects.offset_us = microseconds
 
     def hold(self, batch: pa.RecordBatch) -> None:
         """Hold rows; columns as in redo_rows.REDO. Statements are whole."""
@@ -169,7 +169,14 @@ class RedoHolder:
             row.column(redo_rows.TABLE_NAME)[0].as_py(),
         )
         tables = self.tables.statements.tables
-        table = next((one for one in reversed(tables) if (one.schema, one.name) == path), None)
+        table = next(
+            (
+                candidate
+                for candidate in reversed(tables)
+                if (candidate.schema, candidate.name) == path
+            ),
+            None,
+        )
         if table is not None:
             statement = row.column(redo_rows.SQL_REDO)[0].as_buffer().to_pybytes()
             columns = columns_with(NONCHARACTER, marked(statement), table)
@@ -189,19 +196,19 @@ class RedoHolder:
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         """Hold rows without DDL; a table is recorded when all rows before its first one are
         held."""
-        assert self._words is not None
+        assert self._effects is not None
         assert self._odd is not None
         before = self.buffer.abandoned
         delivered = self._delivered(batch)
         while len(batch):
             self._at = batch
-            rows = self._words.of(batch, delivered)
+            rows = self._effects.of(batch, delivered)
             self.buffer.hold(rows)
-            count = len(rows.words)
+            count = len(rows.effects)
             codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:count]
             self._record_commits(batch.slice(0, count), codes == redo_rows.COMMIT)
             batch, delivered = batch.slice(count), delivered[count:]
-        self._odd.tell_of_rows()
+        self._odd.warn_of_rows()
         given_up = self.buffer.abandoned - before
         if given_up:
             log.warning(
@@ -215,7 +222,7 @@ class RedoHolder:
         """Return a mask of the commits that were delivered before the stream was opened."""
         start = self._start
         scns = redo_rows.numbers(batch, redo_rows.SCN)
-        last = max([scn_of(start.committed), *(one.scn for one in start.threads)])
+        last = max([scn_of(start.committed), *(commit.scn for commit in start.threads)])
         if len(scns) == 0 or scns[0] > max(last, self.begins_again_below):
             return np.zeros(len(batch), bool)
         commits = redo_rows.numbers(batch, redo_rows.OPERATION_CODE) == redo_rows.COMMIT
@@ -234,13 +241,13 @@ class RedoHolder:
         statement = self._statement(self._at.slice(0, 1), None)
         table = self.tables.find(schema, name, statement)
         if table is None:
-            self._odd.tell_of_object(schema, name, self._at)
+            self._odd.warn_of_object(schema, name, self._at)
         return table
 
     def _us(self, batch: pa.RecordBatch) -> int:
         """Return the time of a batch's first row."""
-        assert self._words is not None
-        return int(redo_rows.microseconds(batch.slice(0, 1), self._words.offset_us)[0])
+        assert self._effects is not None
+        return int(redo_rows.microseconds(batch.slice(0, 1), self._effects.offset_us)[0])
 
     # -- statements that change tables ----------------------------------------------------------
 
@@ -265,18 +272,18 @@ class RedoHolder:
                 self._truncate(row, schema, name)
         elif at.scn < self.begins_again_below:
             return
-        elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
+        elif not (is_unheard := user.upper() in self._unheard) or not self._is_debezium_compatible:
             # The columns of rows also follow a statement that makes no record.
             self._record_commits(row, np.ones(1, bool))
-            told = replace(self._statement(row, statement), is_told=not is_unheard)
-            self.tables.changed(schema, name, told)
+            reported = replace(self._statement(row, statement), is_reported=not is_unheard)
+            self.tables.changed(schema, name, reported)
 
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
         """Return the statement of a row, the only one of its batch."""
         us = self._us(row)
-        if text is not None and self._as_released:
-            assert self._words is not None
-            us += self._words.offset_us
+        if text is not None and self._is_debezium_compatible:
+            assert self._effects is not None
+            us += self._effects.offset_us
         rs_id, user = (
             row.column(name)[0].as_py() for name in (redo_rows.RS_ID, redo_rows.USERNAME)
         )
@@ -312,11 +319,11 @@ class RedoHolder:
 
     def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
         """Hold a truncate, which is a change of its transaction."""
-        assert self._words is not None
+        assert self._effects is not None
         self._at = row
         table = self._find(schema, name)
         if table is not None:
-            self.buffer.hold(self._words.truncate(row, table.truncates))
+            self.buffer.hold(self._effects.truncate(row, table.truncates))
 
     def close(self) -> None:
         """Release all resources; never raises."""

@@ -140,8 +140,8 @@ def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
     if len(raw) and values is not None and bool(np.all(np.diff(bounds) == ids.itemsize)):
         flat = np.frombuffer(values, np.uint8)[bounds[0] : bounds[-1]]
         return flat.view(">i8").astype(np.int64)
-    for row, one in enumerate(raw.to_pylist()):
-        ids[row] = int.from_bytes(one[:8].rjust(8, b"\0"), "big", signed=True)
+    for row, xid in enumerate(raw.to_pylist()):
+        ids[row] = int.from_bytes(xid[:8].rjust(8, b"\0"), "big", signed=True)
     return ids
 
 

@@ -99,11 +99,11 @@ class GivenUp:
 def _are_of(batch: pa.RecordBatch, xids: np.ndarray) -> np.ndarray:
     """Return a mask of the rows of transactions, also of those whose sequence LogMiner does not
     know."""
-    own = redo_rows.transaction_ids(batch)
-    theirs = np.isin(own, xids)
-    unknown = (own & _SEQUENCE) == _SEQUENCE
+    row_xids = redo_rows.transaction_ids(batch)
+    theirs = np.isin(row_xids, xids)
+    unknown = (row_xids & _SEQUENCE) == _SEQUENCE
     if unknown.any():
-        theirs |= unknown & np.isin(own >> 32, xids >> 32)
+        theirs |= unknown & np.isin(row_xids >> 32, xids >> 32)
     return np.asarray(theirs)
 
 

@@ -47,7 +47,7 @@ class TableStatement:
     `text` is None if a change of its rows describes a table. `last` is the last transaction
     delivered before it, `threads` are the last commits of each redo thread including its own, and
     redo of a larger SCN than `mined` has all of the transactions that are open then. Without
-    `is_told` the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
+    `is_reported` the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
 
     at: At
     us: int
@@ -60,7 +60,7 @@ class TableStatement:
     last: DeliveredTransaction | None = None
     threads: tuple[ThreadCommit, ...] = ()
     mined: int | None = None
-    is_told: bool = True
+    is_reported: bool = True
 
     @property
     def statement(self) -> str | None:
@@ -70,7 +70,7 @@ class TableStatement:
     def position(self, snapshot_scn: str | None) -> dict[str, Any]:
         """Return the position by the names of Debezium's offsets, in Debezium's order.
         `snapshot_scn` is the SCN of the snapshot before it."""
-        commits = (one._replace(xids=tuple(sorted(one.xids))) for one in self.threads)
+        commits = (commit._replace(xids=tuple(sorted(commit.xids))) for commit in self.threads)
         members: dict[str, Any] = {"commit_scn": ",".join(map(str, commits)) or None}
         if self.last is not None:
             if self.sequence is not None:
@@ -83,11 +83,11 @@ class TableStatement:
         members["scn"] = str(mined)
         return members
 
-    def cells(self, *, as_released: bool) -> list[str | None]:
-        """Return the cells of STATEMENT_CELLS. `as_released`: id, user and commit are those of the
-        transaction that was delivered last, as Debezium 3.6 shows them."""
+    def cells(self, *, is_debezium_compatible: bool) -> list[str | None]:
+        """Return the cells of STATEMENT_CELLS. `is_debezium_compatible`: id, user and commit are
+        those of the transaction that was delivered last, as Debezium 3.6 shows them."""
         shown: DeliveredTransaction | None = self.last
-        if not as_released:
+        if not is_debezium_compatible:
             shown = DeliveredTransaction(self.at.xid, user=self.user)
         xid = commit = user = None
         if shown is not None:
@@ -99,7 +99,7 @@ class TableStatement:
 def is_truncation(statement: str, schema: str) -> bool:
     """Whether a statement truncates a table; `schema` is that of names without one."""
     try:
-        return any(one.kind is DdlKind.TRUNCATE for one in parse_ddl(statement, schema))
+        return any(change.kind is DdlKind.TRUNCATE for change in parse_ddl(statement, schema))
     except HeadraceError:
         return False
 

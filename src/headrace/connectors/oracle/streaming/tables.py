@@ -17,7 +17,7 @@ from headrace.connectors.oracle.schema_history import (
     described_table,
     history_table,
 )
-from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.scn import after_scn
 from headrace.connectors.oracle.streaming.lobs.changes import LobTable
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
@@ -48,7 +48,7 @@ class SchemaChange(NamedTuple):
     place: int
 
 
-class ToldTables:
+class RecordedTables:
     """The schema history of a stream that is mined from the SCN `mined` on, and has delivered
     everything below the place `delivered`: schema changes below it that are read again make no
     records."""
@@ -59,37 +59,37 @@ class ToldTables:
         database: str,
         mined: int,
         delivered: int,
-        told: Collection[Path] | None = None,
+        described: Collection[Path] | None = None,
         *,
-        as_released: bool = False,
+        is_debezium_compatible: bool = False,
     ) -> None:
-        """`told` are the tables that this process recorded when it started from the beginning;
-        None: another process may have recorded tables. `as_released`: see TableStatement.cells.
-        Raises HeadraceError."""
+        """`described` are the tables that this process recorded when it started from the beginning;
+        None: another process may have recorded tables. `is_debezium_compatible`: see
+        TableStatement.cells. Raises HeadraceError."""
         self._history, self._database = history, database
-        self._delivered, self._as_released = delivered, as_released
+        self._delivered, self._is_debezium_compatible = delivered, is_debezium_compatible
         newest = history.newest_position()
         self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
         # A snapshot describes tables when it is delivered, and redo before it may be mined.
-        self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
+        self._known = history.tables_before(after_scn(mined)) or history.tables_before(delivered)
         # Earlier descriptions are not known to this process: it takes the current tables.
-        self._is_told = told is None and not history.is_whole and not self._known
-        self._told = {self._id(*path) for path in told or ()}
+        self._takes_all = described is None and not history.is_whole and not self._known
+        self._described = {self._id(*path) for path in described or ()}
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table as it was recorded; None: it was not."""
-        told = self._known.get(self._id(schema, name))
-        return None if told is None else described_table(told)
+        recorded = self._known.get(self._id(schema, name))
+        return None if recorded is None else described_table(recorded)
 
     def knows(self, schema: str, name: str) -> bool:
         """Whether a table was recorded, as far as this process knows."""
         identity = self._id(schema, name)
-        return self._is_told or identity in self._known or identity in self._told
+        return self._takes_all or identity in self._known or identity in self._described
 
     @property
     def is_empty(self) -> bool:
         """Whether a history that outlives its process has no table."""
-        return not self._is_told and not self._known
+        return not self._takes_all and not self._known
 
     def change(
         self,
@@ -117,7 +117,7 @@ class ToldTables:
             self._known.pop(before, None)
         if kind is ChangeType.DROP:
             self._known.pop(identity, None)
-            self._told.discard(identity)
+            self._described.discard(identity)
         else:
             self._known[identity] = described
         return image
@@ -128,15 +128,15 @@ class ToldTables:
         HeadraceError."""
         before, identity = self._id(*(change.previous or change.path)), self._id(*change.path)
         is_drop = change.kind is DdlKind.DROP
-        is_known = self._is_told or before in self._known or before in self._told
+        is_known = self._takes_all or before in self._known or before in self._described
         if not is_drop and not is_known:
             return None
         moved = self._known.pop(before, None)
-        self._told.discard(before)
+        self._described.discard(before)
         if moved is not None and not is_drop:
             self._known[identity] = replace(moved, id=identity)
         elif not is_drop:
-            self._told.add(identity)
+            self._described.add(identity)
         if statement.at.place < self._delivered:
             return None
         return self._record(statement, schema, [])
@@ -151,7 +151,9 @@ class ToldTables:
             schema=schema,
             ddl=statement.statement,
         )
-        return schema_change_image(record, statement.cells(as_released=self._as_released))
+        return schema_change_image(
+            record, statement.cells(is_debezium_compatible=self._is_debezium_compatible)
+        )
 
     def _again(self, identity: TableId, at: At) -> None:
         """Set the table to its record as of this place."""
@@ -210,11 +212,11 @@ class TextOptions:
 
 
 @dataclass(frozen=True)
-class TellingOptions:
-    """`tells`: schema changes make records (include.schema.changes). `has_comments`: so do comments
+class SchemaChangeOptions:
+    """`emits`: schema changes make records (include.schema.changes). `has_comments`: so do comments
     of tables (include.schema.comments)."""
 
-    tells: bool
+    emits: bool
     has_comments: bool
 
 
@@ -226,12 +228,12 @@ class StreamTables:
         self,
         capture: Capture,
         versions: RelationVersions,
-        told: ToldTables,
+        recorded: RecordedTables,
         describe: Describe,
         texts: TextOptions,
-        options: TellingOptions,
+        options: SchemaChangeOptions,
     ) -> None:
-        self._capture, self._versions, self._told = capture, versions, told
+        self._capture, self._versions, self._recorded = capture, versions, recorded
         self._describe, self._texts, self._options = describe, texts, options
         self._tables: dict[Path, CapturedTable | None] = {}
         self.statements = RedoStatements()
@@ -302,15 +304,15 @@ class StreamTables:
     def _made(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         if not self._capture.takes(f"{schema}.{name}"):
             return None
-        told = self._told.table(schema, name)
-        if told is not None:
-            return self._captured(self._identified(told, None, ""))
+        recorded = self._recorded.table(schema, name)
+        if recorded is not None:
+            return self._captured(self._identified(recorded, None, ""))
         table = self._describe(schema, name)
         if table is None:
             log.warning("The table %s.%s no longer exists: its changes are left out", schema, name)
             return None
-        if not self._told.knows(schema, name):
-            self._tell(ChangeType.CREATE, table, at, table.path)
+        if not self._recorded.knows(schema, name):
+            self._record_change(ChangeType.CREATE, table, at, table.path)
         return self._captured(self._identified(table, None, ""))
 
     def _captured(self, table: Table) -> CapturedTable:
@@ -341,10 +343,10 @@ class StreamTables:
         except HeadraceError as error:
             log.warning("%s: headrace reads the data dictionary instead", error.message)
             changes = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
-        for one in changes:
-            is_silent = one.kind is DdlKind.COMMENT and not self._options.has_comments
-            if one.kind is not DdlKind.TRUNCATE and not is_silent:
-                self._change(one, (schema, name), statement)
+        for change in changes:
+            is_silent = change.kind is DdlKind.COMMENT and not self._options.has_comments
+            if change.kind is not DdlKind.TRUNCATE and not is_silent:
+                self._change(change, (schema, name), statement)
 
     def _change(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
         path, previous = change.path, change.previous
@@ -352,46 +354,48 @@ class StreamTables:
         was_captured = (
             previous is not None
             and self._capture.takes(".".join(previous))
-            and self._told.knows(*previous)
+            and self._recorded.knows(*previous)
         )
         if not is_captured and not was_captured:
             self._mention(change, named, statement)
             return
         before = self._before(previous or path) if was_captured or previous is None else None
-        for one in filter(None, (path, previous)):
-            self._tables.pop(one, None)
+        for name in filter(None, (path, previous)):
+            self._tables.pop(name, None)
         if previous is not None and not is_captured:
-            self._tell(ChangeType.DROP, Table(*previous), statement, named)
+            self._record_change(ChangeType.DROP, Table(*previous), statement, named)
             return
         after = self._after(change, before)
         if after is not None:
-            is_known = self._told.knows(*(previous or path)) and (was_captured or not previous)
+            is_known = self._recorded.knows(*(previous or path)) and (was_captured or not previous)
             is_made = change.kind in (DdlKind.CREATE, DdlKind.COMMENT) or not is_known
             kind = ChangeType.CREATE if is_made else ChangeType.ALTER
-            self._tell(kind, after, statement, named, None if is_made else previous or path)
+            self._record_change(
+                kind, after, statement, named, None if is_made else previous or path
+            )
             # The identity of a name does not apply to a later table with the name.
             former = before if change.kind in (DdlKind.ALTER, DdlKind.COMMENT) else None
             after = self._identified(after, former, f"since {statement.at.place}")
             self._tables[path] = self._captured(after)
-        elif self._told.knows(*path) and change.kind is not DdlKind.COMMENT:
-            self._tell(ChangeType.DROP, Table(*path), statement, named)
+        elif self._recorded.knows(*path) and change.kind is not DdlKind.COMMENT:
+            self._record_change(ChangeType.DROP, Table(*path), statement, named)
 
     def _mention(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
         """Record a statement of a table that is not captured. Of the statements that the schema
         history keeps, Debezium knows those of tables that a snapshot read."""
-        if not self._capture.mentions(named[0]) or not statement.is_told:
+        if not self._capture.mentions(named[0]) or not statement.is_reported:
             return
         if change.kind in (DdlKind.ALTER, DdlKind.RENAME, DdlKind.DROP):
-            image = self._told.mention(change, statement, named[0])
+            image = self._recorded.mention(change, statement, named[0])
             is_drop = change.kind is DdlKind.DROP
             self._show(image, statement, named, *(() if is_drop else (change.path,)))
 
     def _before(self, path: Path) -> Table | None:
         """Return a table as it is known so far."""
-        if not self._told.knows(*path):
+        if not self._recorded.knows(*path):
             return None
         captured = self._tables.get(path)
-        return self._told.table(*path) if captured is None else captured.table
+        return self._recorded.table(*path) if captured is None else captured.table
 
     def _after(self, statement: TableDdl, before: Table | None) -> Table | None:
         """Return a table as a statement leaves it; None: it is gone."""
@@ -402,7 +406,7 @@ class StreamTables:
         except HeadraceError:
             return self._describe(*statement.path)
 
-    def _tell(
+    def _record_change(
         self,
         kind: ChangeType,
         table: Table,
@@ -411,12 +415,12 @@ class StreamTables:
         previous: Path | None = None,
     ) -> None:
         """Record a schema change; `named` is the table that the row of redo names."""
-        image = self._told.change(kind, table, statement, named[0], previous)
+        image = self._recorded.change(kind, table, statement, named[0], previous)
         self._show(image, statement, named, *(() if previous is None else (table.path,)))
 
     def _show(self, image: bytes | None, statement: TableStatement, *paths: Path) -> None:
         """Add the record of a schema change, whose source block names `paths`."""
-        if image is None or not self._options.tells or not statement.is_told:
+        if image is None or not self._options.emits or not statement.is_reported:
             return
         facts = StatementFacts.of(self._capture.topics.schema_changes, *paths)
         change = SchemaChange(image, self._versions.version_of(facts), statement.at.place)
@@ -424,4 +428,4 @@ class StreamTables:
 
     def close(self) -> None:
         """Close the history; never raises."""
-        self._told.close()
+        self._recorded.close()

@@ -48,7 +48,7 @@ _NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Step:
+class WorkloadStep:
     """A statement of the workload, in one of its sessions, which may commit after it."""
 
     question: Question
@@ -112,7 +112,7 @@ def create(table: str, columns: str) -> str:
     return sql.KIT_TABLE(kit=table, kit_columns=f"ID NUMBER(9) PRIMARY KEY, {columns}")
 
 
-def changes() -> Iterator[Step]:
+def changes() -> Iterator[WorkloadStep]:
     """Yield all changes, in their order."""
     for number in range(1, 5):  # each part of SQL_REDO ends at another byte of a character
         text = "a" * number + _EURO * 700
@@ -127,12 +127,12 @@ def changes() -> Iterator[Step]:
     yield _update("INVISIBLES", 1, h="still not seen")
     yield _delete("INVISIBLES", 1)
     yield _insert("ALTERED", 1, a="before")
-    yield Step(COLUMN, "ALTERED")
+    yield WorkloadStep(COLUMN, "ALTERED")
     yield _insert("ALTERED", 2, a="after", b="2")
     yield _insert("LOBS", 1, c="small", b="00ff", n="small é")
     yield _insert("LOBS", 2, c=_LARGE * 800, b="00ff" * 900, n=_LARGE * 200)
     yield _update("LOBS", 1, c=_LARGE * 500)
-    yield Step(LOB, "LOBS", binds={"id": 2})
+    yield WorkloadStep(LOB, "LOBS", binds={"id": 2})
     yield _delete("LOBS", 1)
     yield _insert("XMLS", 1, {"X": "XMLTYPE(:x)"}, x="<a b='c'>é</a>")
     yield _insert("OBJECTS", 1, {"P": "HEADRACE_KIT_POINT(:p, 2)"}, p="1")
@@ -142,7 +142,7 @@ def changes() -> Iterator[Step]:
     yield _update("COMMITS", 1, n="0")  # the redo continues after all of this
 
 
-def _times() -> Iterator[Step]:
+def _times() -> Iterator[WorkloadStep]:
     for number, day in enumerate(("2024-02-29", "9999-12-31"), 1):
         time = f"{day} 23:59:58"
         yield _insert(
@@ -154,7 +154,7 @@ def _times() -> Iterator[Step]:
     yield _insert("TIMES", 3, {"D": "TO_DATE(:d, 'SYYYY-MM-DD')"}, d="-4712-01-01")
 
 
-def _commits() -> Iterator[Step]:
+def _commits() -> Iterator[WorkloadStep]:
     """Yield transactions of several sessions, which are open at the same time and are committed in
     another order."""
     for number in range(_COMMITS):
@@ -165,12 +165,12 @@ def _commits() -> Iterator[Step]:
             yield _update("COMMITS", first + session, session=session, n="2")
 
 
-def _savepoints() -> Iterator[Step]:
+def _savepoints() -> Iterator[WorkloadStep]:
     yield _insert("SAVEPOINTS", 1, commits=False, a="kept", c="kept")
-    yield Step(SAVEPOINT, "SAVEPOINTS", commits=False)
+    yield WorkloadStep(SAVEPOINT, "SAVEPOINTS", commits=False)
     yield _update("SAVEPOINTS", 1, commits=False, a="taken back", c=_LARGE * 500)
     yield _insert("SAVEPOINTS", 2, commits=False, a="taken back")
-    yield Step(UNDO, "SAVEPOINTS", commits=False)
+    yield WorkloadStep(UNDO, "SAVEPOINTS", commits=False)
     yield _insert("SAVEPOINTS", 3, a="kept, too")
 
 
@@ -182,23 +182,23 @@ def _insert(
     session: int = 0,
     commits: bool = True,
     **values: str,
-) -> Step:
+) -> WorkloadStep:
     """Return the step that inserts a row; `values` are binds of the columns of these names, unless
     `expressions` has the column."""
     shown = {"ID": ":id", **{name.upper(): f":{name}" for name in values}, **expressions}
     text = sql.KIT_INSERT(
         kit=table, kit_names=", ".join(shown), kit_values=", ".join(shown.values())
     )
-    return Step(INSERT, table, text, {"id": number, **values}, session, commits)
+    return WorkloadStep(INSERT, table, text, {"id": number, **values}, session, commits)
 
 
 def _update(
     table: str, number: int, *, session: int = 0, commits: bool = True, **values: str
-) -> Step:
+) -> WorkloadStep:
     assigned = ", ".join(f"{name.upper()} = :{name}" for name in values)
     text = sql.KIT_UPDATE(kit=table, kit_assignments=assigned)
-    return Step(UPDATE, table, text, {"id": number, **values}, session, commits)
+    return WorkloadStep(UPDATE, table, text, {"id": number, **values}, session, commits)
 
 
-def _delete(table: str, number: int) -> Step:
-    return Step(DELETE, table, sql.KIT_DELETE(kit=table), {"id": number})
+def _delete(table: str, number: int) -> WorkloadStep:
+    return WorkloadStep(DELETE, table, sql.KIT_DELETE(kit=table), {"id": number})

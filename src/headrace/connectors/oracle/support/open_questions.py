@@ -28,35 +28,35 @@ def _values(records: Records, name: str, column: str) -> list[Any]:
 
 def _rows(records: Records, *names: str) -> list[dict[str, Any]]:
     """Return the rows that were recorded for statements, by their columns."""
-    found = []
+    rows = []
     for record in records:
         if record["name"] in names and "rows" in record:
             columns = [described[0] for described in record["columns"]]
             cells = ([cell[-1] for cell in row] for row in record["rows"])
-            found += [dict(zip(columns, row, strict=True)) for row in cells]
-    return found
+            rows += [dict(zip(columns, row, strict=True)) for row in cells]
+    return rows
 
 
 def _asked(records: Records, name: str) -> list[Mapping[str, Any]]:
     """Return the statements of a name that are not the workload's."""
-    return [one for one in records if one["name"] == name and "place" in one]
+    return [record for record in records if record["name"] == name and "place" in record]
 
 
 def _refusals(records: Records, *names: str) -> list[object]:
     """Return the errors of the database, without the workload's; `names`: only those of these
     statements."""
     return [
-        {"name": one["name"], **one["error"]}
-        for one in records
-        if "error" in one
-        and not str(one["name"]).startswith("kit_")
-        and (not names or one["name"] in names)
+        {"name": record["name"], **record["error"]}
+        for record in records
+        if "error" in record
+        and not str(record["name"]).startswith("kit_")
+        and (not names or record["name"] in names)
     ]
 
 
 def _slowest(records: Records, name: str) -> float | None:
     """Return the most seconds that a statement took; None: it was not sent."""
-    return max((float(one["seconds"]) for one in _asked(records, name)), default=None)
+    return max((float(record["seconds"]) for record in _asked(records, name)), default=None)
 
 
 def _facts(records: Records, name: str) -> Mapping[str, Any]:
@@ -74,13 +74,17 @@ def _redo_of(*tables: str) -> Callable[[Records], object]:
     the error codes of each; None: the bundle has no workload."""
 
     def answer(records: Records) -> object:
-        own = [one for one in records if str(one["name"]).startswith("kit_")]
-        if not own:
+        of_kit = [record for record in records if str(record["name"]).startswith("kit_")]
+        if not of_kit:
             return None
         samples = _facts(records, "workload_samples")
         names = {table: f"{sql.KIT}{table}" for table in tables}
         refused = {
-            table: [one["error"] for one in own if "error" in one and one["place"].endswith(name)]
+            table: [
+                record["error"]
+                for record in of_kit
+                if "error" in record and record["place"].endswith(name)
+            ]
             for table, name in names.items()
         }
         return {
@@ -106,12 +110,13 @@ def _formats(records: Records) -> object:
 
 
 def _types(records: Records) -> object:
-    declared = [str(one) for one in _values(records, sql.COLUMNS.name, "DATA_TYPE")]
+    declared = [str(column_type) for column_type in _values(records, sql.COLUMNS.name, "DATA_TYPE")]
     return {
         "server": _values(records, sql.PRODUCT.name, "PRODUCT"),
         "platform": _values(records, sql.PLATFORM.name, "PLATFORM_NAME"),
         "captured_columns": {
-            kind: sum(kind in one for one in declared) for kind in ("BOOLEAN", "XMLTYPE", "JSON")
+            kind: sum(kind in column_type for column_type in declared)
+            for kind in ("BOOLEAN", "XMLTYPE", "JSON")
         },
         "workload": _redo_of("BOOLEANS", "XMLS", "JSONS")(records),
     }
@@ -119,8 +124,8 @@ def _types(records: Records) -> object:
 
 def _driver(records: Records) -> object:
     """Return how the driver connected, and what it could not read in the way of the stream."""
-    arrow = [one["facts"] for one in records if one["name"] == "arrow"]
-    return {**_facts(records, "server"), "arrow": [one.get("error") for one in arrow]}
+    arrow = [record["facts"] for record in records if record["name"] == "arrow"]
+    return {**_facts(records, "server"), "arrow": [record.get("error") for record in arrow]}
 
 
 def _containers(records: Records) -> object:
@@ -135,9 +140,9 @@ def _archived(records: Records) -> object:
     rows = _rows(records, sql.ARCHIVED_LOGS.name)
     whole = [
         row
-        for one in _asked(records, sql.WHOLE_VIEW.name)
-        if str(one["place"]).endswith("V$ARCHIVED_LOG")
-        for row in _rows([one], sql.WHOLE_VIEW.name)
+        for record in _asked(records, sql.WHOLE_VIEW.name)
+        if str(record["place"]).endswith("V$ARCHIVED_LOG")
+        for row in _rows([record], sql.WHOLE_VIEW.name)
     ]
     return {
         "listed": len(rows),
@@ -155,8 +160,8 @@ def _counts(values: Iterable[object]) -> dict[str, int]:
 def _archiving(records: Records) -> object:
     return {
         "largest_log": _rows(records, sql.LARGEST_LOG.name),
-        "unarchived": [one["row_count"] for one in _asked(records, sql.UNARCHIVED.name)
-                       if "row_count" in one],
+        "unarchived": [record["row_count"] for record in _asked(records, sql.UNARCHIVED.name)
+                       if "row_count" in record],
     }  # fmt: skip
 
 
@@ -173,10 +178,10 @@ def _catalogue(records: Records) -> object:
     """Return the number of tables, and the most seconds that describing a table took."""
     names = (sql.TABLES, sql.COLUMNS, sql.PRIMARY_KEY, sql.OBJECT, sql.TABLE_DDL)
     return {
-        "tables": [one["row_count"] for one in _asked(records, sql.TABLES.name)
-                   if "row_count" in one],
+        "tables": [record["row_count"] for record in _asked(records, sql.TABLES.name)
+                   if "row_count" in record],
         "captured": _facts(records, "captured").get("tables"),
-        "seconds": {one.name: _slowest(records, one.name) for one in names},
+        "seconds": {record.name: _slowest(records, record.name) for record in names},
     }  # fmt: skip
 
 
@@ -188,14 +193,14 @@ def _unreadable(records: Records) -> object:
 def _unsupported(records: Records) -> object:
     """Return the rows that LogMiner does not support (OPERATION_CODE 255), and the number of all
     rows."""
-    found = {}
+    counts = {}
     for name in _REDO:
         facts = _facts(records, name)
-        found[name] = {
+        counts[name] = {
             "rows": facts.get("rows"),
             "unsupported": facts.get("operations", {}).get(_UNSUPPORTED, 0) if facts else None,
         }
-    return found
+    return counts
 
 
 def _rights(records: Records) -> object:

@@ -55,8 +55,8 @@ def _ask(
         with connect(config) as connection:
             asking_tables = _Observing(config, connection, recording)
             asking_tables.ask_tables()
-        for one in (asking, asking_tables):
-            one.check()
+        for question in (asking, asking_tables):
+            question.check()
     except DriverError as error:
         raise translated_error(error, config, "Recording a support bundle") from None
 
@@ -81,7 +81,7 @@ class _Observing(Asking):
         """Ask about the database, and its redo."""
         self.enter(sql.ROOT)
         scn = self.scn()
-        for one in (
+        for question in (
             questions.DATABASE,
             questions.PRODUCT,
             questions.PLATFORM,
@@ -89,15 +89,15 @@ class _Observing(Asking):
             questions.CHARACTER_SETS,
             questions.MEMORY,
         ):
-            self.send(one)
+            self.send(question)
         self.send(questions.TIME_OF_SCN, binds={"scn": scn})
         self.send(questions.PENDING, binds={"scn": scn})
         self.ask_logs()
 
     def ask_logs(self) -> None:
         """Read the views of logs as they are now."""
-        for one in (questions.THREADS, questions.LARGEST_LOG, questions.DESTINATIONS):
-            self.send(one)
+        for question in (questions.THREADS, questions.LARGEST_LOG, questions.DESTINATIONS):
+            self.send(question)
         self.send(questions.ONLINE_LOGS)
         self.send(questions.UNARCHIVED)
         if (destination := self.destination()) is not None:
@@ -105,16 +105,16 @@ class _Observing(Asking):
             times = {"scn": 0, "hours": self._config.archive_log_hours}
             self.send(questions.ARCHIVED_LOGS, binds={**place, **times})
             self.send(questions.ARCHIVED_UNTIL, binds=place)
-        for one in questions.LOG_VIEWS:
-            self.send(one)
+        for question in questions.LOG_VIEWS:
+            self.send(question)
 
     def ask_tables(self) -> None:
         """Ask for the rights of the user, and for the catalogue's description of captured
         tables."""
         if not self.enter(self._config.container):
             return
-        for one in (questions.PRIVILEGES, questions.PACKAGES):
-            self.send(one)
+        for question in (questions.PRIVILEGES, questions.PACKAGES):
+            self.send(question)
         tables = sql.tables(self._connection.version)
         answer = self.send(questions.ALL_TABLES, tables, most=sys.maxsize)
         if answer is None:
@@ -130,14 +130,14 @@ class _Observing(Asking):
     def _ask_table(self, owner: str, name: str) -> None:
         binds = {"owner": owner, "name": name}
         columns = self.send(questions.COLUMNS, binds=binds)
-        for one in (
+        for question in (
             questions.PRIMARY_KEY, questions.UNIQUE_INDEXES, questions.OBJECT, questions.TABLE_DDL,
         ):  # fmt: skip
-            self.send(one, binds=binds)
+            self.send(question, binds=binds)
         names = [str(row[1]) for row in columns.rows] if columns is not None else []
         if names:
             text = sql.ROWS(
-                expressions=", ".join(f'"t".{sql.quoted(one)}' for one in names),
+                expressions=", ".join(f'"t".{sql.quoted(question)}' for question in names),
                 source=f'{sql.quoted(owner, name)} "t"', where="", order="",
                 page=" FETCH FIRST 3 ROWS ONLY",
             )  # fmt: skip

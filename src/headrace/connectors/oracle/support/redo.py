@@ -82,7 +82,11 @@ class Asking(asking.Asking):
         scn, answer = self.scn(), self.send(questions.THREADS)
         threads = [] if answer is None else [RedoThread.of(row) for row in answer.rows]
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
-        ends = [one.last_change - adjustment for one in threads if one.is_open and one.last_change]
+        ends = [
+            thread.last_change - adjustment
+            for thread in threads
+            if thread.is_open and thread.last_change
+        ]
         return min([scn, *ends])
 
     def destination(self) -> str | None:
@@ -150,7 +154,7 @@ class Asking(asking.Asking):
             self._notice(error)
             return
         table = pa.Table.from_batches(batches, REDO)
-        types = [str(one.type) for one in REDO]
+        types = [str(column.type) for column in REDO]
         self._recording.note("arrow", of=called, rows=len(table), types=types)
         self._recording.note(called, **redo_facts(table))
         masked = self._masked(table, question_of)
@@ -167,10 +171,10 @@ class Asking(asking.Asking):
         for field in table.schema:
             column = table.column(field.name)
             if field.name == SQL_REDO:
-                own = [question.own_of(SQL_REDO) for question in asked]
+                unmasked = [question.own_of(SQL_REDO) for question in asked]
                 goes_on = table.column(CSF).to_pylist()
                 texts = _texts(table, SQL_REDO)
-                statements = self._recording.masks.statements(texts, goes_on, own)
+                statements = self._recording.masks.statements(texts, goes_on, unmasked)
                 column = _text_array(iter(statements), field.type)
             elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
                 cells = (
@@ -199,15 +203,15 @@ def _text_array(cells: Iterator[Any], kind: pa.DataType) -> pa.Array:
 def samples(table: pa.Table) -> dict[str, list[list[object]]]:
     """Return the first rows by table: OPERATION_CODE, ROLLBACK, STATUS, CSF, and the beginning of
     SQL_REDO."""
-    found: dict[str, list[list[object]]] = {}
-    words = (table.column(one).to_pylist() for one in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
+    by_operation: dict[str, list[list[object]]] = {}
+    words = (table.column(column).to_pylist() for column in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
     rows = zip(_texts(table, TABLE_NAME), _texts(table, SQL_REDO), *words, strict=True)
     for name, text, *shown in rows:
-        of_table = found.setdefault(name or "", [])
+        of_table = by_operation.setdefault(name or "", [])
         if text is not None and len(of_table) < _SAMPLES:
             start = text[:_SAMPLE_CHARACTERS].encode(errors=KEPT)
             of_table.append([*shown, start.decode(errors="backslashreplace")])
-    return found
+    return by_operation
 
 
 def redo_facts(table: pa.Table) -> dict[str, object]:
@@ -218,7 +222,7 @@ def redo_facts(table: pa.Table) -> dict[str, object]:
     texts = table.column("SQL_REDO").cast(pa.large_binary()).to_pylist()
     parts = table.column("CSF").to_pylist()
     codes: Sequence[int] = table.column("OPERATION_CODE").to_pylist()
-    longest = max((len(one) for one in texts if one is not None), default=0)
+    longest = max((len(statement) for statement in texts if statement is not None), default=0)
     return {
         "rows": len(table),
         "falling_scns": sum(after < before for before, after in pairwise(scns)),

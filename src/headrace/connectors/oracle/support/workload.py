@@ -68,16 +68,16 @@ class _Kit:
     ) -> None:
         self._config, self._sessions, self._traces = config, sessions, traces
         self._recording = recording
-        self._asking = [Asking(config, one, recording) for one in sessions]
+        self._asking = [Asking(config, session, recording) for session in sessions]
         self._made: set[str] = set()
 
     def make(self) -> int:
         """Create the tables; returns the SCN before. Raises
         HeadraceError("support.workload_exists") and ("support.workload_refused")."""
         first, *_ = self._asking
-        there = first.send(kit.EXISTING)
-        if there is not None and there.rows:
-            raise exists(kit.PLACE, [str(row[0]) for row in there.rows])
+        existing = first.send(kit.EXISTING)
+        if existing is not None and existing.rows:
+            raise exists(kit.PLACE, [str(row[0]) for row in existing.rows])
         scn = first.scn()
         self._create(kit.TYPE, kit.TYPE.text, sql.KIT_DROP_TYPE())
         version = self._sessions[0].version

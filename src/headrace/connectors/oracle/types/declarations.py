@@ -12,11 +12,11 @@ from dataclasses import replace
 from headrace.connectors.oracle.types.options import OracleTypeOptions
 from headrace.connectors.oracle.types.zoned_timestamps import zoned_timestamp
 from headrace.relational.types import binary, numeric, scalars, temporal
-from headrace.relational.types.declaration import Declaration, text_declaration
+from headrace.relational.types.declaration import TypeDeclaration, text_declaration
 from headrace.relational.types.durations import duration
 from headrace.relational.types.options import TypeOptions
 
-Maker = Callable[[int | None, int | None, TypeOptions], Declaration]
+Maker = Callable[[int | None, int | None, TypeOptions], TypeDeclaration]
 """Makes a declaration from a column's length or precision, its scale or fraction digits (None: it
 has none) and the options."""
 
@@ -28,11 +28,11 @@ _INTEGERS = ((3, scalars.INT8), (5, scalars.INT16), (10, scalars.INT32), (19, sc
 """Integer types, each after a number of digits: it holds integers of fewer digits."""
 
 
-def _always(declaration: Declaration) -> Maker:
+def _always(declaration: TypeDeclaration) -> Maker:
     return lambda _precision, _scale, _options: declaration
 
 
-def _number(precision: int | None, scale: int | None, options: TypeOptions) -> Declaration:
+def _number(precision: int | None, scale: int | None, options: TypeOptions) -> TypeDeclaration:
     mode = options.decimal_handling_mode
     if scale is None and precision is None:
         return numeric.decimal_of_any_scale(mode)
@@ -46,22 +46,22 @@ def _number(precision: int | None, scale: int | None, options: TypeOptions) -> D
     return numeric.decimal(mode, digits, fraction)
 
 
-def _float(_precision: int | None, _scale: int | None, options: TypeOptions) -> Declaration:
+def _float(_precision: int | None, _scale: int | None, options: TypeOptions) -> TypeDeclaration:
     return numeric.decimal_of_any_scale(options.decimal_handling_mode)
 
 
-def _bytes(_length: int | None, _scale: int | None, options: TypeOptions) -> Declaration:
+def _bytes(_length: int | None, _scale: int | None, options: TypeOptions) -> TypeDeclaration:
     return replace(
         binary.binary(options.binary_handling_mode),
         unavailable=binary.shown_in(options.binary_handling_mode),
     )
 
 
-def _timestamp(_length: int | None, digits: int | None, options: TypeOptions) -> Declaration:
+def _timestamp(_length: int | None, digits: int | None, options: TypeOptions) -> TypeDeclaration:
     return temporal.timestamp(options.time_precision_mode, digits or 0)
 
 
-def _interval(_length: int | None, digits: int | None, options: TypeOptions) -> Declaration:
+def _interval(_length: int | None, digits: int | None, options: TypeOptions) -> TypeDeclaration:
     return duration(options, digits or 0)
 
 

@@ -20,7 +20,7 @@ from headrace.connectors.oracle.types.declarations import (
     YEAR_TO_MONTH,
     ZONED,
 )
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 
 _FUNCTION = re.compile(
     r"(TO_DATE|TO_TIMESTAMP|TO_TIMESTAMP_TZ|TO_YMINTERVAL|TO_DSINTERVAL)\('([^']*)'(?:,[^()]*)?\)",
@@ -43,7 +43,7 @@ class _Typed(Protocol):
 
 
 def default_value(
-    declared: _Typed, declaration: Declaration, expression: str, *, optional: bool
+    declared: _Typed, declaration: TypeDeclaration, expression: str, *, optional: bool
 ) -> object | None:
     """Return the Connect value of a default, or None if the schema shows none. Never raises: a
     default that cannot be read is left out."""

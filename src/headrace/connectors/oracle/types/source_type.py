@@ -96,8 +96,8 @@ class OracleType:
             return self.scale
         stated = _PARENTHESES.findall(self.declared)
         if kind == DAY_TO_SECOND:
-            behind = _PARENTHESES.search(self.declared, self.declared.upper().find("SECOND"))
-            stated = [] if behind is None else [behind[1]]
+            of_seconds = _PARENTHESES.search(self.declared, self.declared.upper().find("SECOND"))
+            stated = [] if of_seconds is None else [of_seconds[1]]
         if stated:
             return int(stated[0])
         return _DEFAULT_DIGITS[kind] if self.scale is None else self.scale

@@ -11,7 +11,7 @@ import re
 from headrace.connect.encoding import Encoding
 from headrace.debezium import temporal
 from headrace.relational.types import texts
-from headrace.relational.types.declaration import Declaration, text_of
+from headrace.relational.types.declaration import TypeDeclaration, text_of
 
 _TEXT = re.compile(
     rb"-?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
@@ -26,9 +26,9 @@ def zoned_text(text: bytes) -> str:
     return text.decode()
 
 
-def zoned_timestamp() -> Declaration:
+def zoned_timestamp() -> TypeDeclaration:
     """Return the declaration of an instant with its original offset."""
-    return Declaration(
+    return TypeDeclaration(
         temporal.ZONED_TIMESTAMP,
         Encoding.STRING,
         zoned_text,

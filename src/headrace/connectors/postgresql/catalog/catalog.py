@@ -249,10 +249,10 @@ class Catalog:
         """The leaves of partitioned tables, by the oid of the table; waits for no lock."""
         if not oids:
             return {}
-        found: dict[int, list[Leaf]] = {oid: [] for oid in oids}
+        by_root: dict[int, list[Leaf]] = {oid: [] for oid in oids}
         for root, *leaf in self.rows(_LEAVES, {"oids": list(oids), "sizes": False}):
-            found[int(root)].append(Leaf(*leaf[:5]))
-        return {oid: tuple(leaves) for oid, leaves in found.items()}
+            by_root[int(root)].append(Leaf(*leaf[:5]))
+        return {oid: tuple(leaves) for oid, leaves in by_root.items()}
 
     def read(
         self,

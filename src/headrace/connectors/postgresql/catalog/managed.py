@@ -145,7 +145,9 @@ def service_of_host(host: str | None) -> Service | None:
     """The service that runs the server with this host name, if the name shows it; asks no
     server."""
     name = (host or "").lower().rstrip(".")
-    return next((one for one in SERVICES if one.hosts and name.endswith(one.hosts)), None)
+    return next(
+        (service for service in SERVICES if service.hosts and name.endswith(service.hosts)), None
+    )
 
 
 def find_service(connection: psycopg.Connection, host: str | None) -> Managed | None:
@@ -157,7 +159,7 @@ def find_service(connection: psycopg.Connection, host: str | None) -> Managed | 
         rows = []
     present = {str(row[0]) for row in rows}
     for service in SERVICES:
-        if own := tuple(fact for fact in service.facts if fact in present):
-            return Managed(service, own)
+        if present_facts := tuple(fact for fact in service.facts if fact in present):
+            return Managed(service, present_facts)
     by_name = service_of_host(host)
     return None if by_name is None else Managed(by_name, (f"host {host}",))

@@ -65,7 +65,7 @@ def check_server(checked: Checked) -> None:
         checked.ok(
             "wal_limit",
             f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); a slot that lags "
-            f"further behind is lost",
+            f"further back is lost",
         )
     timeout = int(checked.catalog.setting("wal_sender_timeout") or 0)
     if 0 < timeout < 5000:

@@ -183,7 +183,9 @@ class _Rows(SnapshotRows):
             return None
         leaf = chunk.leaf
         if chunk.leaves:
-            present = next((one for one in table.leaves if one.id == leaf.id), None)
+            present = next(
+                (candidate for candidate in table.leaves if candidate.id == leaf.id), None
+            )
             if present is None:
                 log.warning("%s has lost the partition %s; it is left out", name, leaf.name)
                 return None
@@ -215,7 +217,7 @@ class _Rows(SnapshotRows):
             return None
         counted = query.count
         if counted is not None:
-            counted = SQL.count([one.path for one in table.leaves], chunk.condition)
+            counted = SQL.count([part.path for part in table.leaves], chunk.condition)
         return replace(query, query=planned, facts=facts, count=counted)
 
     @contextmanager

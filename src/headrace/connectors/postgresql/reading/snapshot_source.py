@@ -350,7 +350,7 @@ class PostgresSnapshotSource(
         for _ in range(_DESCRIPTIONS):
             described = self._describe(table)
             leaves = () if described is None else described[0].leaves
-            present = next((one for one in leaves if one.id == leaf.id), None)
+            present = next((candidate for candidate in leaves if candidate.id == leaf.id), None)
             if present is None:
                 return None
             try:

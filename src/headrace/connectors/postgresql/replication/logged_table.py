@@ -57,10 +57,10 @@ def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) ->
             not_null = column.in_identity and message.identity in _BY_KEY
             columns.append(Column(column.name, kind, not_null, None, None))
         else:
-            told = Column(column.name, kind, now.not_null, now.default, now.comment)
+            logged = Column(column.name, kind, now.not_null, now.default, now.comment)
             if isinstance(now, CatalogColumn) and not _is_later(now.changed_by, xid):
-                told = replace(told, id=now.id)
-            columns.append(replace(told, filler=now.filler))
+                logged = replace(logged, id=now.id)
+            columns.append(replace(logged, filler=now.filler))
     key = key_of(message, present, catalog)
     identity = frozenset(column.name for column in message.columns if column.in_identity)
     return Table(

@@ -51,7 +51,7 @@ _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_ker
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class PgoutputReaderOptions:
     """Options of a reader: the changes that make records, and the interval of status messages.
     `changes`: bits of pgoutput's options word. `border_topic` is the topic of the records of
     transactions' beginnings and ends; empty: no such records. `status_seconds` is the interval of
@@ -74,7 +74,7 @@ class PgoutputReader(SegmentReader):
         open_stream: Callable[[], Stream],
         relations: Relations,
         start: PostgresPosition,
-        options: ReaderOptions,
+        options: PgoutputReaderOptions,
     ) -> None:
         super().__init__(relations, start, pgoutput.STATE_WORDS)
         self.truncates: list[tuple[int, int, int]] = []

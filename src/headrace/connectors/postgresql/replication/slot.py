@@ -249,7 +249,7 @@ def advance_slot(
         )
     except psycopg.Error as error:
         log.warning(
-            "offset.mismatch.strategy: the slot %s stays behind: %s", config.slot_name, error
+            "offset.mismatch.strategy: the slot %s is not advanced: %s", config.slot_name, error
         )
 
 

@@ -14,7 +14,7 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.logged_table import LoggedTables
 from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
-    ReaderOptions,
+    PgoutputReaderOptions,
 )
 from headrace.connectors.postgresql.replication.relations import Relations
 from headrace.connectors.postgresql.replication.slot import wait_until_free
@@ -53,7 +53,7 @@ class Log:
             lambda: self._connected(start),
             relations,
             start.position,
-            ReaderOptions(
+            PgoutputReaderOptions(
                 row_options(config, splits_keys=False),
                 skip_truncate="t" in config.skipped_operations,
                 status_seconds=self._status_seconds(),

@@ -94,7 +94,7 @@ class StoredPosition:
 
     # -- handling of a lost log -----------------------------------------------------------------
 
-    def tells(self, error: HeadraceError) -> bool:
+    def means_loss(self, error: HeadraceError) -> bool:
         """See LostLog."""
         return error.code in LOST
 

@@ -16,7 +16,7 @@ from headrace.relational.types import binary, bits, durations, scalars, temporal
 from headrace.relational.types import geometric_texts as geometry
 from headrace.relational.types import geometry as postgis
 from headrace.relational.types.declaration import (
-    Declaration,
+    TypeDeclaration,
     no_placeholder,
     text_declaration,
     texts_of,
@@ -24,13 +24,13 @@ from headrace.relational.types.declaration import (
 )
 from headrace.relational.types.options import TypeOptions
 
-Maker = Callable[[int, PostgresTypeOptions], Declaration]
+Maker = Callable[[int, PostgresTypeOptions], TypeDeclaration]
 """A function that makes the declaration of a type with a modifier."""
 
 _MOST_DIGITS = 6
 
 
-def _fixed(declaration: Declaration) -> Maker:
+def _fixed(declaration: TypeDeclaration) -> Maker:
     """Return a maker of this declaration, whatever the modifier and the options."""
     return lambda _typmod, _options: declaration
 
@@ -41,28 +41,28 @@ def _textual(name: str | None = None, array: Callable[[bytes], object] = no_plac
     return _fixed(text_declaration(name, decoder=values.string, array=array))
 
 
-def _timed(declare: Callable[[str, int], Declaration]) -> Maker:
+def _timed(declare: Callable[[str, int], TypeDeclaration]) -> Maker:
     """A time or timestamp, whose modifier is the number of its fraction digits: 6 when the column
     declares none."""
 
-    def maker(typmod: int, options: PostgresTypeOptions) -> Declaration:
+    def maker(typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
         digits = typmod if 0 <= typmod <= _MOST_DIGITS else _MOST_DIGITS
         return declare(options.time_precision_mode, digits)
 
     return maker
 
 
-def _interval(typmod: int, options: PostgresTypeOptions) -> Declaration:
+def _interval(typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     # The upper half of the modifier has the interval's fields.
     digits = _MOST_DIGITS if typmod < 0 else min(typmod & 0xFFFF, _MOST_DIGITS)
     return durations.duration(options, digits)
 
 
-def _bytea(_typmod: int, options: PostgresTypeOptions) -> Declaration:
+def _bytea(_typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     return binary.binary(options.binary_handling_mode, values.bytea)
 
 
-def unknown(options: TypeOptions) -> Declaration:
+def unknown(options: TypeOptions) -> TypeDeclaration:
     """The bytes of the server's text, for a type that Debezium does not know."""
     return binary.raw(options.binary_handling_mode)
 
@@ -126,9 +126,9 @@ OMITTED_ARRAYS = frozenset({"money", "name", "interval", "varbit", "xml", "point
 are included."""
 
 
-def array_of(element: Declaration, separator: bytes = b",") -> Declaration:
+def array_of(element: TypeDeclaration, separator: bytes = b",") -> TypeDeclaration:
     """The declaration of an array; elements may be null."""
-    return Declaration(
+    return TypeDeclaration(
         Schema(Type.ARRAY, values=element.schema.as_optional()),
         Encoding.PYTHON,
         partial(values.array, element=element.decoder, separator=separator),
@@ -137,14 +137,14 @@ def array_of(element: Declaration, separator: bytes = b",") -> Declaration:
     )
 
 
-def array_without_nulls(element: Declaration, separator: bytes) -> Declaration:
+def array_without_nulls(element: TypeDeclaration, separator: bytes) -> TypeDeclaration:
     """The declaration of an array that is null when one of its elements is."""
     made = array_of(element, separator)
     decoder = partial(values.array, element=element.decoder, separator=separator, nulls=False)
     return replace(made, schema=Schema(Type.ARRAY, values=element.schema), decoder=decoder)
 
 
-def unknown_array(options: PostgresTypeOptions, separator: bytes) -> Declaration:
+def unknown_array(options: PostgresTypeOptions, separator: bytes) -> TypeDeclaration:
     """The declaration of an array whose elements are of an unknown type."""
     element = replace(unknown(options), unavailable_array=no_placeholder)
     made = array_of(element, separator)

@@ -13,7 +13,7 @@ import uuid
 from headrace.connectors.postgresql.types.numeric import numeric
 from headrace.connectors.postgresql.types.options import DEFAULT_OPTIONS, PostgresTypeOptions
 from headrace.connectors.postgresql.types.type_facts import SYSTEM_SCHEMA, TypeFacts
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 
 _ANY_QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]+\(.*\)", re.DOTALL)
@@ -56,7 +56,7 @@ _BOOLEANS = {"true": "t", "false": "f"}
 def default_value(
     facts: TypeFacts,
     typmod: int,
-    declaration: Declaration,
+    declaration: TypeDeclaration,
     expression: str,
     options: PostgresTypeOptions,
 ) -> object | None:

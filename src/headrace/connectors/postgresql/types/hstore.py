@@ -9,18 +9,18 @@ from headrace.connect.schema import Schema, Type
 from headrace.connectors.postgresql.types import values
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.debezium.java_collections import java_hash, java_order, json_text
-from headrace.relational.types.declaration import Declaration, text_of
+from headrace.relational.types.declaration import TypeDeclaration, text_of
 from headrace.relational.types.texts import refuse
 
 _JSON = Schema(Type.STRING, name="io.debezium.data.Json", version=1)
 _MAP = Schema(Type.MAP, keys=Schema(Type.STRING), values=Schema(Type.STRING, optional=True))
 
 
-def hstore(_typmod: int, options: PostgresTypeOptions) -> Declaration:
+def hstore(_typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     """Return the declaration of hstore, as JSON text or as a map (hstore.handling.mode)."""
     if options.hstore_handling_mode == "map":
-        return Declaration(_MAP, Encoding.PYTHON, hstore_map, {}, unavailable=_placeholder_map)
-    return Declaration(_JSON, Encoding.PYTHON, hstore_json, "{}", unavailable=_placeholder_json)
+        return TypeDeclaration(_MAP, Encoding.PYTHON, hstore_map, {}, unavailable=_placeholder_map)
+    return TypeDeclaration(_JSON, Encoding.PYTHON, hstore_json, "{}", unavailable=_placeholder_json)
 
 
 def _placeholder_map(placeholder: bytes) -> dict[str, str | None]:

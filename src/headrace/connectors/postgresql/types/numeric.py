@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.connectors.postgresql.types.options import PostgresTypeOptions
 from headrace.relational.types import numeric as decimal_types
-from headrace.relational.types.declaration import Declaration
+from headrace.relational.types.declaration import TypeDeclaration
 
 _HEADER = 4  # PostgreSQL's VARHDRSZ, added to the modifiers of numeric and of the text types
 
@@ -20,7 +20,7 @@ def numeric_modifier(typmod: int) -> tuple[int, int] | None:
     return (bits >> 16) & 0xFFFF, ((bits & 0x7FF) ^ 0x400) - 0x400
 
 
-def numeric(typmod: int, options: PostgresTypeOptions) -> Declaration:
+def numeric(typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     """`numeric`, with or without precision and scale."""
     modifier, mode = numeric_modifier(typmod), options.decimal_handling_mode
     if modifier is None:
@@ -28,7 +28,7 @@ def numeric(typmod: int, options: PostgresTypeOptions) -> Declaration:
     return decimal_types.decimal(mode, *modifier)
 
 
-def money(_typmod: int, options: PostgresTypeOptions) -> Declaration:
+def money(_typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     """`money`, with the fraction digits of the server's locale, as decimal.handling.mode renders
     it."""
     return decimal_types.money(

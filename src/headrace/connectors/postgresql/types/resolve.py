@@ -14,7 +14,7 @@ from headrace.connectors.postgresql.types.source_type import length_and_scale
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, SYSTEM_SCHEMA, TypeFacts
 from headrace.relational.events import RelationFacts
 from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
-from headrace.relational.types.declaration import Declaration, enum_declaration
+from headrace.relational.types.declaration import TypeDeclaration, enum_declaration
 from headrace.relational.types.options import TypeOptions
 
 _CHARACTER = frozenset({"char", "bpchar", "varchar", "text", "name"})
@@ -84,10 +84,12 @@ class PostgresType:
 def types_of(facts: RelationFacts) -> list[TypeFacts]:
     """The types of a table's columns."""
     declared = (column.type for column in facts.columns)
-    return [one.facts for one in declared if isinstance(one, PostgresType)]
+    return [declaration.facts for declaration in declared if isinstance(declaration, PostgresType)]
 
 
-def _declaration(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:
+def _declaration(
+    facts: TypeFacts, typmod: int, options: PostgresTypeOptions
+) -> TypeDeclaration | None:
     declaration = _known(facts, typmod, options)
     if declaration is not None or not options.include_unknown_datatypes:
         return declaration
@@ -98,7 +100,7 @@ def _declaration(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) ->
     return declarations.unknown_array(options, facts.element.delimiter.encode())
 
 
-def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> Declaration | None:
+def _known(facts: TypeFacts, typmod: int, options: PostgresTypeOptions) -> TypeDeclaration | None:
     if facts.element is not None:
         inner = facts.element
         if inner.kind == "d" or _is_vector(facts):

@@ -38,8 +38,8 @@ from headrace.documents.parsing.kernels.string_kernel import (
     COLON,
     COMMA,
     QUOTE,
+    after_byte,
     begins_with,
-    behind,
     put_name,
     put_string,
     skip_blanks,
@@ -214,7 +214,7 @@ def parse_text(place, end, out, out_end, names, mask, number):
         if close == _CLOSE_BRACKET:
             out = _put_index(index, out + 1)
         else:
-            place = behind(place, end, QUOTE)
+            place = after_byte(place, end, QUOTE)
             if place == 0:
                 return np.int64(PLAIN)
             name = place
@@ -231,7 +231,7 @@ def parse_text(place, end, out, out_end, names, mask, number):
                 return np.int64(MANY_NAMES)
             if not _is_new_name(names, mask, number, start, kind_place + 1, length):
                 return np.int64(PLAIN)
-            place = behind(place, end, COLON)
+            place = after_byte(place, end, COLON)
             if place == 0:
                 return np.int64(PLAIN)
         index += 1

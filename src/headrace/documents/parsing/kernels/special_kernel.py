@@ -39,9 +39,9 @@ from headrace.documents.parsing.kernels.string_kernel import (
     COMMA,
     HEXADECIMAL_VALUES,
     QUOTE,
+    after_byte,
+    after_token,
     begins_with,
-    behind,
-    behind_token,
     put_name,
     put_string,
     skip_blanks,
@@ -127,7 +127,7 @@ def _put_four_bytes(place, out):
 
 @part
 def _put_object_id(place, end, out):
-    place = behind(place, end, QUOTE)
+    place = after_byte(place, end, QUOTE)
     if place == 0 or place + 24 >= end or load8(place + 24) != QUOTE:
         return np.int64(0), out
     for i in range(3):
@@ -139,7 +139,7 @@ def _put_object_id(place, end, out):
 @part
 def _quoted_integer(place, end):
     """Read an integer in quotes; returns it, and the place after the closing quote."""
-    place = behind(place, end, QUOTE)
+    place = after_byte(place, end, QUOTE)
     if place == 0:
         return np.int64(0), place
     value, place = parse_integer(place, end)
@@ -150,7 +150,7 @@ def _quoted_integer(place, end):
 
 @part
 def _put_double(place, end, out):
-    place = behind(place, end, QUOTE)
+    place = after_byte(place, end, QUOTE)
     if place == 0:
         return place, out
     bits = np.int64(0)
@@ -245,11 +245,11 @@ def _put_date(place, end, out):
     if byte == QUOTE:
         millis, place = _iso_millis(place + 1, end)
     elif byte == _OPEN:
-        place = behind_token(place + 1, end, _LONG)
-        place = behind(place, end, COLON)
+        place = after_token(place + 1, end, _LONG)
+        place = after_byte(place, end, COLON)
         if place:
             millis, place = _quoted_integer(place, end)
-        place = behind(place, end, _CLOSE)
+        place = after_byte(place, end, _CLOSE)
     else:
         millis, place = parse_integer(place, end)
     store64(out, millis)
@@ -297,7 +297,7 @@ def _put_last_base64(place, end, out):
 def _subtype(place, end):
     """Read a byte of one or two hexadecimal digits in quotes; returns it, and the place after
     them."""
-    place = behind(place, end, QUOTE)
+    place = after_byte(place, end, QUOTE)
     value, start = np.int64(0), place
     while place and place < end and load8(place) != QUOTE:
         digit = np.int64(HEXADECIMAL_VALUES[load8(place)])
@@ -315,15 +315,15 @@ def _put_binary(place, end, out):
     place = skip_blanks(place, end)
     is_new = place < end and load8(place) == _OPEN
     if is_new:
-        place = behind(behind_token(place + 1, end, _BASE64), end, COLON)
-    place = behind(place, end, QUOTE)
+        place = after_byte(after_token(place + 1, end, _BASE64), end, COLON)
+    place = after_byte(place, end, QUOTE)
     if place == 0:
         return place, out
     place, stop = _put_base64(place, end, out + 5)
-    place = behind_token(behind(place, end, COMMA), end, _SUBTYPE if is_new else _TYPE)
-    subtype, place = _subtype(behind(place, end, COLON), end)
+    place = after_token(after_byte(place, end, COMMA), end, _SUBTYPE if is_new else _TYPE)
+    subtype, place = _subtype(after_byte(place, end, COLON), end)
     if is_new:
-        place = behind(place, end, _CLOSE)
+        place = after_byte(place, end, _CLOSE)
     if subtype == OLD_BINARY:
         return np.int64(0), out
     store32(out, stop - out - 5)
@@ -333,16 +333,16 @@ def _put_binary(place, end, out):
 
 @part
 def _put_timestamp(place, end, out):
-    place = behind_token(behind(place, end, _OPEN), end, _TIME)
-    place = behind(place, end, COLON)
+    place = after_token(after_byte(place, end, _OPEN), end, _TIME)
+    place = after_byte(place, end, COLON)
     if place == 0:
         return place, out
     time, place = parse_integer(skip_blanks(place, end), end)
-    place = behind(behind_token(behind(place, end, COMMA), end, _INCREMENT), end, COLON)
+    place = after_byte(after_token(after_byte(place, end, COMMA), end, _INCREMENT), end, COLON)
     if place == 0:
         return place, out
     increment, place = parse_integer(skip_blanks(place, end), end)
-    place = behind(place, end, _CLOSE)
+    place = after_byte(place, end, _CLOSE)
     if (time | increment) >> 32 != 0:
         return np.int64(0), out
     store64(out, time << 32 | increment)
@@ -369,24 +369,24 @@ def _sort_options(start, stop):
 @part
 def _put_regex(place, end, is_new, out):
     if is_new:
-        place = behind(behind_token(behind(place, end, _OPEN), end, _PATTERN), end, COLON)
-    place = behind(place, end, QUOTE)
+        place = after_byte(after_token(after_byte(place, end, _OPEN), end, _PATTERN), end, COLON)
+    place = after_byte(place, end, QUOTE)
     if place == 0:
         return place, out
     place, out = put_name(place, end, out)
-    place = behind_token(behind(place, end, COMMA), end, _NEW_OPTIONS if is_new else _OPTIONS)
-    place = behind(behind(place, end, COLON), end, QUOTE)
+    place = after_token(after_byte(place, end, COMMA), end, _NEW_OPTIONS if is_new else _OPTIONS)
+    place = after_byte(after_byte(place, end, COLON), end, QUOTE)
     if place == 0:
         return place, out
     place, stop = put_name(place, end, out)
     if place == 0 or not _sort_options(out, stop - 1):
         return np.int64(0), out
-    return (behind(place, end, _CLOSE) if is_new else place), stop
+    return (after_byte(place, end, _CLOSE) if is_new else place), stop
 
 
 @part
 def _put_text(place, end, out):
-    place = behind(place, end, QUOTE)
+    place = after_byte(place, end, QUOTE)
     if place == 0:
         return place, out
     place, stop = put_string(place, end, out + 4)
@@ -411,8 +411,8 @@ def _put_whole(code, place, end, out):
 def _put_marker(code, place, end, out):
     """Read a value that consists only of its type."""
     if code == UNDEFINED:
-        return code, behind_token(place, end, _TRUE), out
-    return code, behind(place, end, ord("1")), out
+        return code, after_token(place, end, _TRUE), out
+    return code, after_byte(place, end, ord("1")), out
 
 
 @part
@@ -427,7 +427,7 @@ def _put_value(code, place, end, out):
     elif code == DOUBLE:
         place, out = _put_double(place, end, out)
     elif code == DECIMAL128:
-        place = behind(place, end, QUOTE)
+        place = after_byte(place, end, QUOTE)
         if place:
             place = put_decimal(place, end, out)
         out += 16
@@ -455,7 +455,7 @@ def put_special(place, end, out):
     code, place = _code(place, end)
     if code == 0:
         return code, place, out
-    place = behind(place, end, COLON)
+    place = after_byte(place, end, COLON)
     if place:
         code, place, out = _put_value(code, place, end, out)
-    return code, behind(place, end, _CLOSE), out
+    return code, after_byte(place, end, _CLOSE), out

@@ -76,7 +76,7 @@ def skip_blanks(place, end):
 
 
 @part
-def behind(place, end, byte):
+def after_byte(place, end, byte):
     """Return the place after `byte`, which blanks may precede; 0 if the byte is missing, or `place`
     is 0."""
     if place == 0:
@@ -88,7 +88,7 @@ def behind(place, end, byte):
 
 
 @part
-def behind_token(place, end, constant):
+def after_token(place, end, constant):
     """Return the place after a token, which blanks may precede; 0 if it is missing, or `place` is
     0."""
     if place == 0:

@@ -251,8 +251,8 @@ def _put_decimal(place, end, digits, scale, target, out):
             store64(target, LEFT)
             return out
         point += 1
-    for place_behind in range(point + 1, end):
-        if not _ZERO <= load8(place_behind) <= _NINE:
+    for digit in range(point + 1, end):
+        if not _ZERO <= load8(digit) <= _NINE:
             store64(target, LEFT)
             return out
     while point < end and load8(end - 1) == _ZERO:

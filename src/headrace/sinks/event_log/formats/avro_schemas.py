@@ -29,10 +29,10 @@ class RoleSchema:
         """The schema of the field."""
         if not self.text:
             return "null" if self.kind == "null" else ["null", self.kind]
-        own = json.loads(self.text)
-        if not isinstance(own, list):
-            return ["null", own]
-        return own if any(map(_is_null, own)) else [*own, "null"]
+        parsed = json.loads(self.text)
+        if not isinstance(parsed, list):
+            return ["null", parsed]
+        return parsed if any(map(_is_null, parsed)) else [*parsed, "null"]
 
     @cached_property
     def is_union(self) -> bool:
@@ -45,8 +45,8 @@ class RoleSchema:
         writes a whole value of type bytes without one."""
         if not self.text:
             return self.kind != "null"
-        own = json.loads(self.text)
-        return own == "bytes" or (isinstance(own, dict) and own.get("type") == "bytes")
+        parsed = json.loads(self.text)
+        return parsed == "bytes" or (isinstance(parsed, dict) and parsed.get("type") == "bytes")
 
     @cached_property
     def absent(self) -> bytes:
@@ -128,5 +128,5 @@ def _full(schema: dict[str, Any], space: str) -> tuple[str, str]:
     name = str(schema["name"])
     if "." in name:
         return name, name.rpartition(".")[0]
-    own = str(schema.get("namespace", space))
-    return (f"{own}.{name}" if own else name), own
+    own_space = str(schema.get("namespace", space))
+    return (f"{own_space}.{name}" if own_space else name), own_space

@@ -30,7 +30,7 @@ from headrace.sinks.replicas.changes.parts import (
 )
 from headrace.sinks.replicas.modes.mode import TableModes
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.query.source_options import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.slice_partition import SlicePartition
@@ -54,7 +54,7 @@ the configuration, too, in order to find the source's status (`headrace.spark.qu
 
 class ReplicaPartsSource(SinkSource):
     """A data source whose rows are parts (see the module `parts`). Options: FOLDER, CHECKPOINT and
-    SYNC of `headrace.spark.query.told`, and OVERRIDES."""
+    SYNC of `headrace.spark.query.source_options`, and OVERRIDES."""
 
     columns = COLUMNS
 

@@ -41,7 +41,12 @@ from headrace.sinks.replicas.verifying.source_rows import (
 )
 from headrace.sinks.replicas.verifying.suspects import Suspects, looked_up
 from headrace.sinks.replicas.verifying.verdicts import Verdict, verdict
-from headrace.spark.sinks.comparison import ComparisonRequest, Kind, RowDifference, shown_value
+from headrace.spark.sinks.comparison import (
+    ComparisonRequest,
+    DifferenceKind,
+    RowDifference,
+    shown_value,
+)
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import LakeTable
@@ -368,20 +373,22 @@ class TableComparison:
         source = suspects.rows.slice(suspects.numbers[at], 1) if suspects.numbers[at] >= 0 else None
         columns: dict[str, tuple[str, str]] = {}
         if source is None or suspects.source[at] is None:
-            kind = Kind.SURPLUS
+            kind = DifferenceKind.SURPLUS
         elif not numbers:
-            kind = Kind.MISSING
+            kind = DifferenceKind.MISSING
         elif len(numbers) > 1:
-            kind = Kind.REPEATED
+            kind = DifferenceKind.REPEATED
         else:
-            kind = Kind.DIFFERENT
+            kind = DifferenceKind.DIFFERENT
             columns = self._other_values(source, rows.slice(numbers[0], 1))
         shown = RowDifference(kind, {n: shown_value(v) for n, v in key.items()}, columns)
         found = self._progress.found
         keys = found.keys
         chunk = suspects.chunks[at]
         if keys is not None:
-            is_one_by_one = kind in (Kind.MISSING, Kind.DIFFERENT) and chunk is not None
+            is_one_by_one = (
+                kind in (DifferenceKind.MISSING, DifferenceKind.DIFFERENT) and chunk is not None
+            )
             count = sum(map(len, keys.values()))
             if not is_one_by_one or count >= _MOST_KEYS or chunk is None:
                 keys = None

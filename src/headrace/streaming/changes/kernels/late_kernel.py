@@ -29,7 +29,7 @@ _NULL = int(NULL)
 @part
 def begin_late(rows, transactions, state, image, image_size, size):
     """Begin a transaction without a number, like `begin_transaction`, without its BEGIN, which is
-    added before its first record (`tell_beginning`). Its beginning has `size` bytes of log."""
+    added before its first record (`add_late_begin`). Its beginning has `size` bytes of log."""
     begins = load64(state + 8 * row_kernel.BEGINS)
     store64(state + 8 * row_kernel.BEGINS, 0)
     begin_transaction(rows, transactions, state, _NULL, image, image_size, 0, 0)
@@ -38,7 +38,7 @@ def begin_late(rows, transactions, state, image, image_size, size):
 
 
 @entry
-def tell_beginning(rows, transactions, state):
+def add_late_begin(rows, transactions, state):
     """Add the BEGIN of the open transaction, if it has no record yet."""
     size = load64(state + 8 * BEGINNING)
     if size and load64(state + 8 * row_kernel.BEGINS):
@@ -68,12 +68,12 @@ def end_late(rows, transactions, ends, state, size):
     transaction has its BEGIN. `size`: bytes of log."""
     high = load64(state + 8 * row_kernel.POSITION_HIGH)
     low = load64(state + 8 * row_kernel.POSITION_LOW)
-    behind = low + 1
+    end_low = low + 1
     endings = load64(state + 8 * row_kernel.ENDINGS)
     if load64(state + 8 * BEGINNING):
         store64(state + 8 * row_kernel.ENDINGS, 0)
     end_transaction(
-        rows, transactions, ends, state, high if behind else high + 1, behind, low, size
+        rows, transactions, ends, state, high if end_low else high + 1, end_low, low, size
     )
     store64(state + 8 * row_kernel.ENDINGS, endings)
     store64(state + 8 * BEGINNING, 0)

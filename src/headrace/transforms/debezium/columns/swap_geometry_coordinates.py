@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, tombstones, values
@@ -36,7 +36,7 @@ def _parse_srids(text: str) -> frozenset[int]:
     return frozenset(int(part) for part in parts)
 
 
-SRIDS: Kind[frozenset[int]] = Kind("whole numbers, separated by commas", _parse_srids)
+SRIDS: ValueKind[frozenset[int]] = ValueKind("whole numbers, separated by commas", _parse_srids)
 
 
 class SwapGeometryCoordinatesOptions(Configuration):
@@ -177,12 +177,12 @@ def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]
             continue
         selected = as_struct(lifted)
         assert selected is not None
-        own = fields(inner)
-        if node.schema.name == _GEOMETRY and _has_parts(own):
+        inner_members = fields(inner)
+        if node.schema.name == _GEOMETRY and _has_parts(inner_members):
             wkb, srid = (with_defaults(member(selected, part)) for part in ("wkb", "srid"))
-            column = column_of(own["wkb"].schema)
+            column = column_of(inner_members["wkb"].schema)
             places.append(_Geometry(wkb, srid, column))
-            members[name] = with_fields(inner, {**own, "wkb": column})
+            members[name] = with_fields(inner, {**inner_members, "wkb": column})
         else:
             members[name] = _struct(inner, selected, places)
     return with_fields(struct, members)

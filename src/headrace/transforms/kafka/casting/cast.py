@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from headrace.config.kinds import Kind
+from headrace.config.kinds import ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, values
@@ -52,7 +52,9 @@ def _parse_casts(text: str) -> Casts:
     return Casts(whole, of_fields)
 
 
-CASTS: Kind[Casts] = Kind(f"field:type,field:type or a type, of {', '.join(TARGETS)}", _parse_casts)
+CASTS: ValueKind[Casts] = ValueKind(
+    f"field:type,field:type or a type, of {', '.join(TARGETS)}", _parse_casts
+)
 
 
 class CastOptions(NullsOptions):

@@ -27,14 +27,14 @@ _WORDS = {
 }
 
 
-class Literal(NamedTuple):
+class HeaderLiteral(NamedTuple):
     """A value and its schema."""
 
     schema: Schema
     value: object
 
 
-def parse_literal(text: str) -> Literal:
+def parse_literal(text: str) -> HeaderLiteral:
     """Return the value of a text.
 
     Integers get the smallest type that holds them, fractions and numbers with an exponent are
@@ -44,19 +44,19 @@ def parse_literal(text: str) -> Literal:
     """
     trimmed = text.strip()
     if trimmed in _WORDS:
-        return Literal(*_WORDS[trimmed])
+        return HeaderLiteral(*_WORDS[trimmed])
     if trimmed.startswith(("[", "{")):
         try:
             parser = _Parser(trimmed)
             literal = parser.value()
             parser.end()
         except ValueError:
-            return Literal(_TEXT, text)
+            return HeaderLiteral(_TEXT, text)
         return literal
-    return _time(trimmed) or _number(trimmed) or Literal(_TEXT, text)
+    return _time(trimmed) or _number(trimmed) or HeaderLiteral(_TEXT, text)
 
 
-def _number(text: str) -> Literal | None:
+def _number(text: str) -> HeaderLiteral | None:
     if _NUMBER.fullmatch(text) is None:
         return None
     number = Decimal(text)
@@ -66,23 +66,23 @@ def _number(text: str) -> Literal | None:
         integer = int(number)
         for kind, bits in _BITS:
             if -(1 << bits - 1) <= integer < 1 << bits - 1:
-                return Literal(Schema(kind), integer)
+                return HeaderLiteral(Schema(kind), integer)
     if exponent != 0:
         with np.errstate(over="ignore"):
             single = float(np.float32(float(number)))
         if np.isfinite(single):
-            return Literal(Schema(Type.FLOAT32), single)
+            return HeaderLiteral(Schema(Type.FLOAT32), single)
         if np.isfinite(float(number)):
-            return Literal(Schema(Type.FLOAT64), float(number))
+            return HeaderLiteral(Schema(Type.FLOAT64), float(number))
     schema = Schema(Type.BYTES, name=DECIMAL, version=1)
-    return Literal(schema.with_parameters({"scale": str(-exponent)}), number)
+    return HeaderLiteral(schema.with_parameters({"scale": str(-exponent)}), number)
 
 
-def _time(text: str) -> Literal | None:
+def _time(text: str) -> HeaderLiteral | None:
     try:
         if _DATE.fullmatch(text):
             days = dt.date.fromisoformat(text).toordinal() - _EPOCH.toordinal()
-            return Literal(Schema(Type.INT32, name=f"{_PACKAGE}Date", version=1), days)
+            return HeaderLiteral(Schema(Type.INT32, name=f"{_PACKAGE}Date", version=1), days)
         date, _, time = text.rpartition("T")
         if _TIME.fullmatch(time) is None or (date and _DATE.fullmatch(date) is None):
             return None
@@ -91,8 +91,8 @@ def _time(text: str) -> Literal | None:
         return None
     millis = (at - _EPOCH) // dt.timedelta(milliseconds=1)
     if date:
-        return Literal(Schema(Type.INT64, name=f"{_PACKAGE}Timestamp", version=1), millis)
-    return Literal(Schema(Type.INT32, name=f"{_PACKAGE}Time", version=1), millis)
+        return HeaderLiteral(Schema(Type.INT64, name=f"{_PACKAGE}Timestamp", version=1), millis)
+    return HeaderLiteral(Schema(Type.INT32, name=f"{_PACKAGE}Time", version=1), millis)
 
 
 class _Parser:
@@ -107,16 +107,16 @@ class _Parser:
         if self._text[self._place :].strip():
             raise ValueError
 
-    def value(self) -> Literal:
+    def value(self) -> HeaderLiteral:
         if self._takes("["):
             return self._list()
         if self._takes("{"):
             return self._map()
         if self._takes('"'):
-            return Literal(_TEXT, self._quoted())
+            return HeaderLiteral(_TEXT, self._quoted())
         token = self._token()
         if token in _WORDS:
-            return Literal(*_WORDS[token])
+            return HeaderLiteral(*_WORDS[token])
         literal = _time(token) or _number(token)
         if literal is None:
             raise ValueError
@@ -131,9 +131,9 @@ class _Parser:
         return True
 
     def _token(self) -> str:
-        found = re.compile(r"[^\[\]{},\"]*").match(self._text, self._place)
-        assert found is not None
-        token = found[0]
+        match = re.compile(r"[^\[\]{},\"]*").match(self._text, self._place)
+        assert match is not None
+        token = match[0]
         time = re.match(r"\s*[0-9T-]*[0-9]{2}:[0-9]{2}:[0-9.]+Z", token)
         token = time[0] if time else token.partition(":")[0]
         self._place += len(token)
@@ -152,18 +152,18 @@ class _Parser:
             characters.append(character)
         raise ValueError
 
-    def _list(self) -> Literal:
-        items: list[Literal] = []
+    def _list(self) -> HeaderLiteral:
+        items: list[HeaderLiteral] = []
         while not self._takes("]"):
             if items and not self._takes(","):
                 raise ValueError
             items.append(self.value())
         schema, values = _common(items)
-        return Literal(Schema(Type.ARRAY, values=schema), values)
+        return HeaderLiteral(Schema(Type.ARRAY, values=schema), values)
 
-    def _map(self) -> Literal:
-        keys: list[Literal] = []
-        items: list[Literal] = []
+    def _map(self) -> HeaderLiteral:
+        keys: list[HeaderLiteral] = []
+        items: list[HeaderLiteral] = []
         while not self._takes("}"):
             if items and not self._takes(","):
                 raise ValueError
@@ -173,10 +173,10 @@ class _Parser:
             items.append(self.value())
         (key_schema, names), (schema, values) = _common(keys), _common(items)
         entries = dict(zip(names, values, strict=True))
-        return Literal(Schema(Type.MAP, keys=key_schema, values=schema), entries)
+        return HeaderLiteral(Schema(Type.MAP, keys=key_schema, values=schema), entries)
 
 
-def _common(literals: Sequence[Literal]) -> tuple[Schema, list[object]]:
+def _common(literals: Sequence[HeaderLiteral]) -> tuple[Schema, list[object]]:
     """Return the common schema of some values, and the values in it."""
     schemas = {literal.schema for literal in literals if literal.value is not None}
     values = [literal.value for literal in literals]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headrace.config.kinds import TEXT, TRIMMED_TEXT, Kind
+from headrace.config.kinds import TEXT, TRIMMED_TEXT, ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, values
@@ -43,13 +43,13 @@ _PRECISIONS = {"seconds": (1000, 1), "milliseconds": (1, 1), "microseconds": (1,
 """The factor from a unit to milliseconds, and the number of units in a millisecond."""
 
 
-def _exactly(*texts: str) -> Kind[str]:
+def _exactly(*texts: str) -> ValueKind[str]:
     def parse(text: str) -> str:
         if text not in texts:
             raise ValueError
         return text
 
-    return Kind("one of " + ", ".join(texts), parse, texts)
+    return ValueKind("one of " + ", ".join(texts), parse, texts)
 
 
 class TimestampConverterOptions(NullsOptions):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.images import cells, make_image
 from headrace.connect.kernels.memory import PADDING
-from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.row_effects import RowEffects, RowOptions
 from headrace.connectors.oracle.streaming.transactions.buffer import (
     BufferOptions,
     Names,
@@ -34,7 +34,7 @@ class _Buffered:
     excluded: Sequence[str] = ()
     users: Names = field(init=False)
     buffer: TransactionBuffer = field(init=False)
-    words: RowWords = field(init=False)
+    effects: RowEffects = field(init=False)
     written: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
@@ -42,13 +42,13 @@ class _Buffered:
         options = BufferOptions(max_bytes=self.max_bytes, threshold=self.threshold)
         self.buffer = TransactionBuffer(options, self.users, clients)
 
-        self.words = RowWords(
+        self.effects = RowEffects(
             FoundTable.named, redo.statements(), self.users, clients, RowOptions()
         )
 
     def hold(self, rows: Sequence[dict[str, Any]]) -> None:
         batch = redo.batch(rows)
-        self.buffer.hold(self.words.of(batch, np.zeros(len(batch), bool)))
+        self.buffer.hold(self.effects.of(batch, np.zeros(len(batch), bool)))
 
     def write(self, room: int = 1 << 16) -> None:
         commits = self.buffer.commits()

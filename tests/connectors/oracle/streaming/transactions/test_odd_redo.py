@@ -98,7 +98,7 @@ def test_unsupported_operations_are_counted_by_table_and_minute(
             for scn, name in enumerate(tables, 10)
         ]
         rows.add(redo.batch(given), np.arange(len(given)))
-        rows.tell()
+        rows.warn()
 
     def warned() -> list[str]:
         messages = [
@@ -116,8 +116,8 @@ def test_unsupported_operations_are_counted_by_table_and_minute(
     operations("T3")
     assert warned() == ["S.T3: 1 rows"]
     now[0] = 61.0
-    rows.tell()
-    rows.tell()
+    rows.warn()
+    rows.warn()
     assert "at SCN 11," in caplog.text
     assert warned() == ["S.T1: 2000 rows"]
 
@@ -243,7 +243,7 @@ def test_rows_that_belong_nowhere_are_reported_at_most_once_a_minute(
     ):
         now, counts = now + seconds, _Counts(unmatched, unresolved)
         caplog.clear()
-        odd.tell_of_rows()
+        odd.warn_of_rows()
         warned.append(
             [message.split(" rows")[0].split(" transactions")[0] for message in caplog.messages]
         )

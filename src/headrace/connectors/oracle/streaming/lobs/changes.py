@@ -75,11 +75,11 @@ class LobTable(NamedTuple):
 
 @dataclass
 class Change:
-    """A change. `is_told`: it began as a change of a row in the redo, not with the name of a value
-    alone. `lobs` are values that are written, by column; None: the value is named, and no part of
-    it was read yet. While the change waits: `number` is that of its first frame, `place` the key
-    under which it waits, `earlier` a change of the row under its former key, which is written
-    before it."""
+    """A change. `is_reported`: it began as a change of a row in the redo, not with the name of a
+    value alone. `lobs` are values that are written, by column; None: the value is named, and no
+    part of it was read yet. While the change waits: `number` is that of its first frame, `place`
+    the key under which it waits, `earlier` a change of the row under its former key, which is
+    written before it."""
 
     kind: int
     relation: int
@@ -88,7 +88,7 @@ class Change:
     extra: bytes
     old: Cells | None
     new: Cells | None
-    is_told: bool = True
+    is_reported: bool = True
     lobs: dict[int, LobValue | None] = field(default_factory=dict)
     number: int = 0
     place: Place = ()
@@ -139,7 +139,7 @@ def read_named(frame: bytes) -> tuple[Change, int, int]:
     extra = frame[HEAD.size : at]
     how, column, _ = frames.NAMED_HEAD.unpack_from(frame, at)
     row, _ = _image(frame, at + frames.NAMED_HEAD.size)
-    change = Change(UPDATE, relation, scn, us, extra, row, list(row), is_told=False)
+    change = Change(UPDATE, relation, scn, us, extra, row, list(row), is_reported=False)
     return change, how, column
 
 

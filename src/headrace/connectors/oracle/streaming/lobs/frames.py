@@ -25,7 +25,7 @@ from headrace.connectors.oracle.streaming import redo_rows
 NAMES, WRITES, ERASES, UNNAMED, UNDOES = ord("L"), ord("W"), ord("X"), ord("Q"), ord("R")
 """Kinds of frames."""
 NAMED_HEAD, PART_HEAD = struct.Struct("!BHB"), struct.Struct("!Bq")
-BEHIND = -1
+CONTINUES = -1
 """The offset of a part that continues where the one before it ended."""
 KEPT = "surrogatepass"
 
@@ -75,10 +75,10 @@ def held_row(
             part = lob_statements.parse_lob_write(sql, table)
             return WRITES, _part(part.part, part.offset)
         case redo_rows.LONG_WRITE:
-            return WRITES, _part(lob_statements.parse_extended_write(sql, table), BEHIND)
+            return WRITES, _part(lob_statements.parse_extended_write(sql, table), CONTINUES)
         case redo_rows.XML_WRITE:
             text = lob_statements.parse_xml_write(statement, info, charset, table)
-            return WRITES, _part(text, BEHIND)
+            return WRITES, _part(text, CONTINUES)
     return ERASES, b""
 
 

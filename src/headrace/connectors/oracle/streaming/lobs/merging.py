@@ -174,7 +174,7 @@ class Merging:
             value = change.lobs.get(column)
             if value is None:
                 value = change.lobs[column] = _beginning(change.new[column], offset, part)
-            if offset == frames.BEHIND:
+            if offset == frames.CONTINUES:
                 unit = 1 if value.is_binary else _LARGE_UNIT
                 offset = len(value.written) // unit
             value.write(LobWrite(offset, part))
@@ -206,7 +206,7 @@ class Merging:
         waiting row. Nulls in these are unavailable, because the value may belong there."""
         self._written = None
         for change in self._waiting.values():
-            if change.relation != relation or change.new is None or not change.is_told:
+            if change.relation != relation or change.new is None or not change.is_reported:
                 continue
             for column in table.apart:
                 if change.new[column] is None and change.lobs.get(column) is None:
@@ -218,7 +218,7 @@ class Merging:
             return
         change.lobs.pop(column, None)
         change.new[column] = ABSENT
-        if not change.is_told and not change.lobs:
+        if not change.is_reported and not change.lobs:
             del self._waiting[change.place]
 
     # -- waiting changes ------------------------------------------------------------------------
@@ -242,11 +242,11 @@ class Merging:
         while first is not None and self._waiting.get(first.place) is first:
             line.append(first)
             first = first.earlier
-        for one in reversed(line):
-            del self._waiting[one.place]
-            one.finish()
-            self._complete(one)
-            yield one.frame()
+        for held in reversed(line):
+            del self._waiting[held.place]
+            held.finish()
+            self._complete(held)
+            yield held.frame()
 
     def _complete(self, change: Change) -> None:
         """Read large values again that the redo lacks, if the key of their row changes."""
@@ -264,11 +264,11 @@ def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
     """Whether an update is merged into the waiting change."""
     if waiting.new is None:
         return False
-    if waiting.kind == CREATE or not waiting.is_told:
+    if waiting.kind == CREATE or not waiting.is_reported:
         return True
     assert update.new is not None
     sets = any(update.new[column] is not ABSENT for column in table.merged)
-    rows = {one.row_id for one in (waiting, update)} - {None}
+    rows = {change.row_id for change in (waiting, update)} - {None}
     return sets and len(rows) < _SEVERAL
 
 
@@ -289,7 +289,7 @@ def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
 
 def _beginning(cell: bytes | None, offset: int, part: str | bytes) -> LobValue:
     """Return the value to which a part is written: that of the row, if it has one."""
-    if offset == frames.BEHIND or cell is None or cell is ABSENT:
+    if offset == frames.CONTINUES or cell is None or cell is ABSENT:
         return LobValue(isinstance(part, bytes))
     text = cell.decode()
     return LobValue.beginning_with(

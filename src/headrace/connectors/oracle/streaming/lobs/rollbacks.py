@@ -149,8 +149,8 @@ class _Groups:
             taken = _record(newest, kind)
         else:
             # Without a ROWID the newest change is undone.
-            own = row if row.row_id or not newest else newest[-1]
-            taken = _of_row(_left(self._by_row.get(own.row, [])), kind)
+            undone = row if row.row_id or not newest else newest[-1]
+            taken = _of_row(_left(self._by_row.get(undone.row, [])), kind)
         for group in taken:
             self._take(group)
         if not taken:
@@ -175,21 +175,21 @@ def _left(groups: list[_Group]) -> list[_Group]:
     return groups
 
 
-def _of_row(own: list[_Group], kind: int) -> list[_Group]:
+def _of_row(groups: list[_Group], kind: int) -> list[_Group]:
     """Return the undone groups of a row."""
     if kind == _CREATE:
-        creates = [place for place, group in enumerate(own) if group.kind == _CREATE]
-        return own[creates[-1] :] if creates else []
-    fits = own and (own[-1].kind == kind or (kind == _UPDATE and own[-1].is_value))
-    return own[-1:] if fits else []
+        creates = [place for place, group in enumerate(groups) if group.kind == _CREATE]
+        return groups[creates[-1] :] if creates else []
+    fits = groups and (groups[-1].kind == kind or (kind == _UPDATE and groups[-1].is_value))
+    return groups[-1:] if fits else []
 
 
-def _record(own: list[_Group], kind: int) -> list[_Group]:
+def _record(groups: list[_Group], kind: int) -> list[_Group]:
     """Return the newest groups without ROWIDs, as far as they are of one record, from the undone
     change on; if there is no such change, only the values."""
     taken: list[_Group] = []
-    for group in reversed(own):
-        if group.row_id or group.record != own[-1].record:
+    for group in reversed(groups):
+        if group.row_id or group.record != groups[-1].record:
             break
         if group.kind == kind:
             return [*taken, group]

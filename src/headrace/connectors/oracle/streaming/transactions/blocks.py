@@ -84,7 +84,7 @@ class Blocks:
             while address:
                 unused.append(address)
                 address = _load(self._blocks[address])
-            in_memory = [one for one in unused if one not in self._files]
+            in_memory = [block for block in unused if block not in self._files]
             kept = in_memory[:_KEPT_BLOCKS] if word == FREE_BLOCKS else []
             for address in in_memory[len(kept) :]:
                 self._memory_bytes -= len(self._blocks.pop(address))
@@ -99,9 +99,9 @@ class Blocks:
         """Drop files whose blocks are all `unused`; return the other ones among `unused`."""
         kept = []
         for file in {self._files[address] for address in unused}:
-            addresses = [one for one, its_file in self._files.items() if its_file is file]
+            addresses = [block for block, its_file in self._files.items() if its_file is file]
             if not unused.issuperset(addresses):
-                kept += [one for one in addresses if one in unused]
+                kept += [block for block in addresses if block in unused]
                 continue
             for address in addresses:
                 del self._blocks[address], self._files[address]

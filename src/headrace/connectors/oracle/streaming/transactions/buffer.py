@@ -17,10 +17,10 @@ from headrace.connectors.oracle.streaming.transactions.blocks import Blocks
 from headrace.connectors.oracle.streaming.transactions.chunk_kernel import CHUNK_HEAD_BYTES
 from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     ALL_HELD,
+    EFFECT_WORDS,
     ENTRY_HEAD_BYTES,
     ODD_STATEMENT,
     OPEN,
-    ROW_WORDS,
     TRANSACTION_WORDS,
     abandon_transaction,
     drop_transaction,
@@ -72,11 +72,11 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of redo: int64, ROW_WORDS each, and the memory to which their words point. `scratch` and
-    `most_columns` are arguments of `put_statement`; `read_odd` replaces a statement that the kernel
-    does not read by the images of the row, or makes the row do nothing."""
+    """Rows of redo: int64, EFFECT_WORDS each, and the memory to which their words point. `scratch`
+    and `most_columns` are arguments of `put_statement`; `read_odd` replaces a statement that the
+    kernel does not read by the images of the row, or makes the row do nothing."""
 
-    words: np.ndarray
+    effects: np.ndarray
     scratch: np.ndarray
     most_columns: int
     read_odd: Callable[[np.ndarray], None]
@@ -153,15 +153,15 @@ class TransactionBuffer:
 
     def hold(self, rows: Rows) -> None:
         """Hold rows in their order; the memory to which they point must live during the call."""
-        words = rows.words
-        assert words.shape[1:] == (ROW_WORDS,)
-        self._make_room(len(words))
+        effects = rows.effects
+        assert effects.shape[1:] == (EFFECT_WORDS,)
+        self._make_room(len(effects))
         done, state = 0, self._state
         while True:
             status = hold_rows(
-                address_of(words),
+                address_of(effects),
                 done,
-                len(words),
+                len(effects),
                 address_of(self._table),
                 len(self._table) - 1,
                 address_of(self._transactions),
@@ -178,7 +178,7 @@ class TransactionBuffer:
                 return
             done = int(state[hold_kernel.DONE])
             if status == ODD_STATEMENT:
-                rows.read_odd(words[done])
+                rows.read_odd(effects[done])
             else:
                 self._blocks.give(int(state[hold_kernel.LACKING]))
 

@@ -61,11 +61,11 @@ from headrace.streaming.changes.kernels import frame_kernel
     SSN,  # -1: it is not shown
     MARK,  # 1: Python reads the transaction before it is written
 ) = range(21)
-ROW_WORDS = 21
-ROW_SIZE = 8 * ROW_WORDS
+EFFECT_WORDS = 21
+ROW_SIZE = 8 * EFFECT_WORDS
 
 NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS, LACKING_STATEMENT, APART = range(8)
-"""Effects of a row. ENDS drops a transaction, like a rollback. `row_words` handles the last two
+"""Effects of a row. ENDS drops a transaction, like a rollback. `row_effects` handles the last two
 before rows are held: changes without a statement, rows of a value apart from its row."""
 
 # A transaction: int64 words.
@@ -168,13 +168,13 @@ def _number_of(table, mask, transactions, count, xid):
     if (xid & _UNKNOWN) != _UNKNOWN:
         return np.int64(-1)
     same = np.int64(-1)
-    for one in range(count):
-        transaction = transactions + TRANSACTION_SIZE * one
+    for slot in range(count):
+        transaction = transactions + TRANSACTION_SIZE * slot
         state = load64(transaction + 8 * STATE)
         if state in (OPEN, ABANDONED) and (load64(transaction + 8 * ID) >> 32) == (xid >> 32):
             if same >= 0:
                 return np.int64(-1)
-            same = np.int64(one)
+            same = np.int64(slot)
     return same
 
 

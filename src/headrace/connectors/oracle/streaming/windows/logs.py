@@ -108,14 +108,14 @@ def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> in
     """Return the SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
     thread, the SCNs at which its archived logs end. An open thread holds the others until it
     switches its log; a closed one only until the log with its checkpoint is archived."""
-    behind = []
+    awaited_ends = []
     for thread in threads:
         if thread.is_private or (thread.is_disabled and not thread.is_open):
             continue
         end = ends.get(thread.number, thread.enabled_at)
         if thread.is_open or end < thread.checkpoint:
-            behind.append(end)
-    return min(behind) if behind else max(ends.values(), default=0)
+            awaited_ends.append(end)
+    return min(awaited_ends) if awaited_ends else max(ends.values(), default=0)
 
 
 class Inconsistency(NamedTuple):
@@ -143,13 +143,15 @@ def inconsistency(
     for thread in threads:
         if thread.is_private or (thread.is_disabled and not thread.is_open):
             continue
-        own = [log for log in logs if log.thread == thread.number]
+        of_thread = [log for log in logs if log.thread == thread.number]
         if not thread.is_open and thread.checkpoint <= scn:
             continue
-        why = _first_missing(thread, own, scn, ends_before.get(thread.number)) or _gap(own)
-        if why is None and thread.is_open and not only_archived and not own[-1].is_current:
-            why = f"the current log after sequence {own[-1].sequence} is not there yet"
-        if why is None and not thread.is_open and own[-1].following < thread.checkpoint:
+        why = _first_missing(thread, of_thread, scn, ends_before.get(thread.number)) or _gap(
+            of_thread
+        )
+        if why is None and thread.is_open and not only_archived and not of_thread[-1].is_current:
+            why = f"the current log after sequence {of_thread[-1].sequence} is not there yet"
+        if why is None and not thread.is_open and of_thread[-1].following < thread.checkpoint:
             why = f"the log with its checkpoint {thread.checkpoint} is not there"
         if why is not None:
             return Inconsistency(thread.number, why)
@@ -236,12 +238,12 @@ def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
     chosen: list[RedoLog] = []
     last: int | None = None
     for thread in sorted({log.thread for log in logs}):
-        own = [log for log in logs if log.thread == thread]
+        of_thread = [log for log in logs if log.thread == thread]
         size = 0
-        for taken, log in enumerate(own, 1):
+        for taken, log in enumerate(of_thread, 1):
             chosen.append(log)
             size += log.size
-            if size >= count * largest and taken < len(own):
+            if size >= count * largest and taken < len(of_thread):
                 last = log.following - 1 if last is None else min(last, log.following - 1)
                 break
     return Selection(tuple(chosen), last)

@@ -128,7 +128,10 @@ class Redo:
         """Return the SCN up to which the redo of all threads can be read."""
         if self._config.log_mining_archive_log_only_mode:
             binds = {"destination": self._archive(connection)}
-            ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
+            ends = {
+                int(number): int(end)
+                for number, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)
+            }
             self._archived = ends
             return max(archived_until(ends, look.threads) - 1, 0)
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
@@ -197,18 +200,18 @@ class Redo:
         self._known = None
         logs = self._read_logs(connection, scn, threads)
         ends_before = self._ends_before(connection, logs, scn)
-        found = self._inconsistency(logs, threads, scn, ends_before)
-        if found is None:
+        inconsistency = self._inconsistency(logs, threads, scn, ends_before)
+        if inconsistency is None:
             ((largest,),) = connection.rows(sql.LARGEST_LOG())
             self._known = _KnownLogs(state, scn, logs, ends_before, int(largest or 0))
             return logs
-        if self._is_archiving(connection, found.thread, scn):
-            raise InconsistentLogsError(found, is_archiving=True)
-        (thread,) = (one for one in threads if one.number == found.thread)
+        if self._is_archiving(connection, inconsistency.thread, scn):
+            raise InconsistentLogsError(inconsistency, is_archiving=True)
+        (thread,) = (candidate for candidate in threads if candidate.number == inconsistency.thread)
         oldest = self._oldest_after_gap(connection, thread, threads, scn)
         if oldest is not None:
             raise self._gone(connection, scn, oldest)
-        raise InconsistentLogsError(found)
+        raise InconsistentLogsError(inconsistency)
 
     def _oldest_after_gap(
         self,
@@ -220,13 +223,13 @@ class Redo:
         """Return the first SCN of a thread's redo if redo after an SCN is gone; None: it exists, or
         will. A log may have been switched and archived while the views were read."""
         logs = self._read_logs(connection, 0, threads)
-        own = [log for log in logs if log.thread == thread.number]
+        of_thread = [log for log in logs if log.thread == thread.number]
         start = max(scn, thread.enabled_at)
-        oldest = oldest_scns(own).get(thread.number)
+        oldest = oldest_scns(of_thread).get(thread.number)
         if oldest is None or start >= oldest - 1:
             return None
         # The thread may have been closed between its first existing log and the one before.
-        end = self._ends_before(connection, own, start).get(thread.number)
+        end = self._ends_before(connection, of_thread, start).get(thread.number)
         return None if end is not None and end <= start else oldest
 
     def _inconsistency(
@@ -269,12 +272,16 @@ class Redo:
             "scn": scn,
             "hours": config.archive_log_hours,
         }
-        found = connection.rows(sql.ARCHIVED_LOGS(), binds)
+        rows = connection.rows(sql.ARCHIVED_LOGS(), binds)
         if not config.log_mining_archive_log_only_mode:
-            found += connection.rows(sql.ONLINE_LOGS())
-        every = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in found)
-        there = (one for one in every if one.following > scn and one.name not in self._removed)
-        return one_of_each(of_threads(there, threads))
+            rows += connection.rows(sql.ONLINE_LOGS())
+        every = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in rows)
+        present = (
+            redo_log
+            for redo_log in every
+            if redo_log.following > scn and redo_log.name not in self._removed
+        )
+        return one_of_each(of_threads(present, threads))
 
     def forget_logs(self) -> None:
         """Read the views again: a log was switched or removed."""
@@ -299,8 +306,8 @@ class Redo:
 
     def _count_switches(self, logs: Sequence[RedoLog]) -> None:
         latest: dict[int, int] = {}
-        for one in logs:
-            latest[one.thread] = max(one.sequence, latest.get(one.thread, 0))
+        for redo_log in logs:
+            latest[redo_log.thread] = max(redo_log.sequence, latest.get(redo_log.thread, 0))
         for thread, sequence in latest.items():
             self.switches += max(sequence - self._sequences.get(thread, sequence), 0)
         self._sequences |= latest

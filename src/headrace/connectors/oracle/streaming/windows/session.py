@@ -106,9 +106,9 @@ class MiningSession:
             self.end()
         if self._selection is None:
             self._selection = window.logs
-            for one in window.logs.logs:
-                self.refused = one
-                self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
+            for redo_log in window.logs.logs:
+                self.refused = redo_log
+                self._connection.execute(sql.ADD_LOGFILE(), {"name": redo_log.name})
             self.refused = None
             self._age.restart()
         began = time.monotonic()
@@ -179,8 +179,8 @@ def check_gaps(batch: pa.RecordBatch) -> None:
         (codes == redo_rows.MISSING_SCN) & (redo_rows.numbers(batch, redo_rows.STATUS) == _MISSING)
     )
     if len(missing):
-        found = batch.slice(int(missing[0]), 1)
-        row = found.select([redo_rows.SCN, redo_rows.INFO]).to_pylist()[0]
+        gap_row = batch.slice(int(missing[0]), 1)
+        row = gap_row.select([redo_rows.SCN, redo_rows.INFO]).to_pylist()[0]
         text = f"ORA-{_MISSING:05}: missing log file at SCN {row[redo_rows.SCN]} (MISSING_SCN)"
         raise DriverError(f"{text}: {row[redo_rows.INFO] or 'no more is known'}")
 

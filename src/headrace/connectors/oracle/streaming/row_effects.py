@@ -1,4 +1,4 @@
-"""The effects of rows of redo, as the words that `hold_kernel` reads."""
+"""The effects of rows of redo, as the int64 words that `hold_kernel` reads."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import pyarrow.compute as pc
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.streaming import frames, redo_rows
+from headrace.connectors.oracle.streaming.effects import effect_kernel
+from headrace.connectors.oracle.streaming.effects.effect_kernel import (
+    find_tails,
+    move_tails,
+    put_effects,
+    put_tables,
+)
+from headrace.connectors.oracle.streaming.effects.text_numbers import TextNumbers
 from headrace.connectors.oracle.streaming.lobs import frames as lob_frames
 from headrace.connectors.oracle.streaming.odd_redo import UnsupportedRows
 from headrace.connectors.oracle.streaming.transactions import hold_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import Names, Rows
-from headrace.connectors.oracle.streaming.words import row_kernel
-from headrace.connectors.oracle.streaming.words.row_kernel import (
-    find_tails,
-    move_tails,
-    put_tables,
-    put_words,
-)
-from headrace.connectors.oracle.streaming.words.text_numbers import TextNumbers
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -56,18 +56,18 @@ _TEXTS = (
 )
 """The columns of texts, in the order of `row_kernel`."""
 _NUMBERS = (
-    (row_kernel.CODES, redo_rows.OPERATION_CODE),
-    (row_kernel.ROLLBACKS, redo_rows.ROLLBACK),
-    (row_kernel.STATUSES, redo_rows.STATUS),
-    (row_kernel.SCNS, redo_rows.SCN),
-    (row_kernel.THREADS, redo_rows.THREAD),
+    (effect_kernel.CODES, redo_rows.OPERATION_CODE),
+    (effect_kernel.ROLLBACKS, redo_rows.ROLLBACK),
+    (effect_kernel.STATUSES, redo_rows.STATUS),
+    (effect_kernel.SCNS, redo_rows.SCN),
+    (effect_kernel.THREADS, redo_rows.THREAD),
 )
-_LOOKED_UP = (row_kernel.USERS, row_kernel.CLIENTS, row_kernel.TABLES)
-_TAIL_BYTES = slice(row_kernel.TEXTS + row_kernel.TAIL_BYTES, None, row_kernel.TEXT_WORDS)
+_LOOKED_UP = (effect_kernel.USERS, effect_kernel.CLIENTS, effect_kernel.TABLES)
+_TAIL_BYTES = slice(effect_kernel.TEXTS + effect_kernel.TAIL_BYTES, None, effect_kernel.TEXT_WORDS)
 _NAMED = (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME, redo_rows.USERNAME, redo_rows.CLIENT_ID)
 
 
-class RowTable(Protocol):
+class EffectTable(Protocol):
     """A captured table, as rows of redo refer to it."""
 
     @property
@@ -123,14 +123,14 @@ class RowOptions:
             log.warning("%s: the value is unavailable", error.message)
 
 
-class RowWords:
+class RowEffects:
     """Makes words of rows; `find` returns the captured table of a schema and a name, or None.
     `is_new`: whether `find` will record a captured table: that is done at the table's own row, the
     first one of a batch, when all rows before it are held."""
 
     def __init__(
         self,
-        find: Callable[[str, str], RowTable | None],
+        find: Callable[[str, str], EffectTable | None],
         statements: RedoStatements,
         users: Names,
         clients: Names,
@@ -149,21 +149,21 @@ class RowWords:
         self._numbers = [TextNumbers() for _ in range(3)]
         self._paths: list[tuple[str, str]] = []
         self._hashes: dict[tuple[str, str], int] = {}
-        self._does = np.zeros(row_kernel.MOST_CODES, np.uint8)
+        self._does = np.zeros(effect_kernel.MOST_CODES, np.uint8)
         for code, does in _DOES.items():
             self._does[code] = does
         if held_row is not None:
             self._does[list(lob_frames.CODES)] = hold_kernel.APART
-        self._code_bytes = np.arange(row_kernel.MOST_CODES + PADDING).astype(np.uint8)
-        self._columns = columns = np.zeros(row_kernel.COLUMN_WORDS, np.int64)
+        self._code_bytes = np.arange(effect_kernel.MOST_CODES + PADDING).astype(np.uint8)
+        self._columns = columns = np.zeros(effect_kernel.COLUMN_WORDS, np.int64)
         self._at = address_of(columns)
         for word, numbers in zip(_LOOKED_UP, self._numbers, strict=True):
             columns[word] = address_of(numbers.words)
-        columns[row_kernel.DOES] = address_of(self._does)
-        columns[row_kernel.SHOWS_REDO] = options.shows_redo
-        columns[row_kernel.UNDOES] = 0 if held_row is None else lob_frames.UNDOES
-        columns[row_kernel.CODE_BYTES] = address_of(self._code_bytes)
-        self._words = np.zeros((0, hold_kernel.ROW_WORDS), np.int64)
+        columns[effect_kernel.DOES] = address_of(self._does)
+        columns[effect_kernel.SHOWS_REDO] = options.shows_redo
+        columns[effect_kernel.UNDOES] = 0 if held_row is None else lob_frames.UNDOES
+        columns[effect_kernel.CODE_BYTES] = address_of(self._code_bytes)
+        self._effects = np.zeros((0, hold_kernel.EFFECT_WORDS), np.int64)
         self._scratch, self._longest, self._of_columns = np.zeros(0, np.uint8), -1, 0
         self._kept: list[object] = []
         """The memory to which the words of the last batch point."""
@@ -172,94 +172,96 @@ class RowWords:
         """Return the words of a batch without DDL, or of its rows before the first one that
         describes a table; valid until the next call. `delivered`: mask of the commits that were
         delivered before. Raises HeadraceError for a statement that is not understood."""
-        words, codes = self._put(batch, delivered)
-        if self._columns[row_kernel.NEEDS_CARE]:
-            self._drop_lacking(batch, codes, words)
-            self._add_apart(batch, codes, words)
-        self._unsupported.tell()
-        _warn_of_gaps(codes, words[:, hold_kernel.SCN])
-        return self._rows(words)
+        effects, codes = self._put(batch, delivered)
+        if self._columns[effect_kernel.NEEDS_CARE]:
+            self._drop_lacking(batch, codes, effects)
+            self._add_apart(batch, codes, effects)
+        self._unsupported.warn()
+        _warn_of_gaps(codes, effects[:, hold_kernel.SCN])
+        return self._rows(effects)
 
     def truncate(self, row: pa.RecordBatch, relation: int) -> Rows:
         """Return the words of the only row of a batch, a truncate of a table."""
-        words, _ = self._put(row, np.zeros(1, bool))
-        words[:, hold_kernel.ACTION] = hold_kernel.CHANGES
-        words[:, hold_kernel.KIND] = frames.TRUNCATE
-        words[:, hold_kernel.RELATION] = relation
-        words[:, hold_kernel.IMAGES_BYTES] = 0
-        return self._rows(words)
+        effects, _ = self._put(row, np.zeros(1, bool))
+        effects[:, hold_kernel.ACTION] = hold_kernel.CHANGES
+        effects[:, hold_kernel.KIND] = frames.TRUNCATE
+        effects[:, hold_kernel.RELATION] = relation
+        effects[:, hold_kernel.IMAGES_BYTES] = 0
+        return self._rows(effects)
 
-    def _rows(self, words: np.ndarray) -> Rows:
-        longest = int(words[:, hold_kernel.IMAGES_BYTES].max(initial=0))
+    def _rows(self, effects: np.ndarray) -> Rows:
+        longest = int(effects[:, hold_kernel.IMAGES_BYTES].max(initial=0))
         if longest > self._longest or self._of_columns != self._statements.most_columns:
             self._longest, self._of_columns = longest, self._statements.most_columns
             self._scratch = self._statements.scratch(longest)
-        return Rows(words, self._scratch, self._of_columns, self._read_odd)
+        return Rows(effects, self._scratch, self._of_columns, self._read_odd)
 
     # -- words ----------------------------------------------------------------------------------
 
     def _put(self, batch: pa.RecordBatch, delivered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put the words of the first rows of a batch; returns them and their operation codes."""
         count = len(batch)
-        if count > len(self._words):
-            self._words = np.zeros((count, hold_kernel.ROW_WORDS), np.int64)
-        words, columns = self._words[:count], self._columns
+        if count > len(self._effects):
+            self._effects = np.zeros((count, hold_kernel.EFFECT_WORDS), np.int64)
+        effects, columns = self._effects[:count], self._columns
         kept: list[object] = [batch, delivered]
         for word, name in _NUMBERS:
             columns[word], column = redo_rows.number_address(batch, name)
             kept.append(column)
         if self._options.shows_ssn:
-            columns[row_kernel.SSNS], column = redo_rows.number_address(batch, redo_rows.SSN)
+            columns[effect_kernel.SSNS], column = redo_rows.number_address(batch, redo_rows.SSN)
             kept.append(column)
         times = batch.column(redo_rows.TIMESTAMP)
         if times.null_count:
             times = times.view(pa.int64()).fill_null(self.offset_us)
             kept.append(times)
-        columns[row_kernel.TIMES] = times.buffers()[1].address + 8 * times.offset
-        columns[row_kernel.AHEAD_US] = self.offset_us
-        columns[row_kernel.DELIVERED] = address_of(delivered)
-        columns[row_kernel.NEEDS_CARE] = 0
-        first = row_kernel.TEXTS
+        columns[effect_kernel.TIMES] = times.buffers()[1].address + 8 * times.offset
+        columns[effect_kernel.AHEAD_US] = self.offset_us
+        columns[effect_kernel.DELIVERED] = address_of(delivered)
+        columns[effect_kernel.NEEDS_CARE] = 0
+        first = effect_kernel.TEXTS
         for name in _TEXTS:
             column = batch.column(name)
             text_words = redo_rows.text_column(column)
             columns[first : first + len(text_words)] = text_words
             kept.append(column)
-            first += row_kernel.TEXT_WORDS
+            first += effect_kernel.TEXT_WORDS
         find_tails(self._at, count)
-        size = int(columns[_TAIL_BYTES].sum()) + row_kernel.TEXT_COLUMNS * PADDING
+        size = int(columns[_TAIL_BYTES].sum()) + effect_kernel.TEXT_COLUMNS * PADDING
         tails = np.zeros(size, np.uint8)
         move_tails(self._at, address_of(tails))
         kept.append(tails)
         self._kept = kept
-        upto = self._put_rows(batch, words)
-        return words[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
+        upto = self._put_rows(batch, effects)
+        return effects[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
 
-    def _put_rows(self, batch: pa.RecordBatch, words: np.ndarray) -> int:
+    def _put_rows(self, batch: pa.RecordBatch, effects: np.ndarray) -> int:
         """Put the words of rows; returns the number of rows."""
-        told = np.zeros(len(self._paths) + 1, np.int64)
+        first_rows = np.zeros(len(self._paths) + 1, np.int64)
         done, count = 0, len(batch)
         while True:
-            self._columns[row_kernel.TOLD] = address_of(told)
-            done = put_words(self._at, done, count, address_of(words))
+            self._columns[effect_kernel.FIRST_ROWS] = address_of(first_rows)
+            done = put_effects(self._at, done, count, address_of(effects))
             if done == count:
                 break
             self._add_names(batch.slice(done, 1))
-            told = np.append(told, np.zeros(len(self._paths) + 1 - len(told), np.int64))
-        present = np.flatnonzero(told)
-        present = present[np.argsort(told[present])]
+            first_rows = np.append(
+                first_rows, np.zeros(len(self._paths) + 1 - len(first_rows), np.int64)
+            )
+        present = np.flatnonzero(first_rows)
+        present = present[np.argsort(first_rows[present])]
         for place, number in enumerate(present):
-            if told[number] > 1 and self._is_new(*self._paths[number]):
-                present, count = present[:place], int(told[number]) - 1
+            if first_rows[number] > 1 and self._is_new(*self._paths[number]):
+                present, count = present[:place], int(first_rows[number]) - 1
                 break
-        found = np.full((len(told), row_kernel.FOUND_WORDS), -1, np.int64)
+        found = np.full((len(first_rows), effect_kernel.FOUND_WORDS), -1, np.int64)
         for number in present:
             table = self._find(*self._paths[number])
             if table is not None:
                 address = self._statements.address_of_table(table.model)
                 mark = table.has_apart and self._held_row is not None
                 found[number] = table.relation, address, mark, self._hash_of(table.path)
-        put_tables(self._at, address_of(words), count, address_of(found))
+        put_tables(self._at, address_of(effects), count, address_of(found))
         return count
 
     def _hash_of(self, path: tuple[str, str]) -> int:
@@ -307,50 +309,50 @@ class RowWords:
         row[hold_kernel.IMAGES], row[hold_kernel.IMAGES_BYTES] = address_of(image), len(raw)
         row[hold_kernel.TABLE] = 0
 
-    def _add_apart(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
+    def _add_apart(self, batch: pa.RecordBatch, codes: np.ndarray, effects: np.ndarray) -> None:
         """Put the words of rows with values that are stored apart from their rows. They are read
         one at a time: each is a part of a large value. A row that cannot be read makes the value
         unavailable."""
-        for row in np.flatnonzero(words[:, hold_kernel.ACTION] == hold_kernel.APART):
+        for row in np.flatnonzero(effects[:, hold_kernel.ACTION] == hold_kernel.APART):
             assert self._held_row is not None
             statement, info = (
                 batch.column(name)[row].as_py() for name in (redo_rows.SQL_REDO, redo_rows.INFO)
             )
-            model = self._statements.number_at(int(words[row, hold_kernel.TABLE]))
+            model = self._statements.number_at(int(effects[row, hold_kernel.TABLE]))
             try:
                 kind, raw = self._held_row(int(codes[row]), statement, info, model)
             except HeadraceError as error:
                 self._options.value_failed(error)
                 kind, raw = lob_frames.unread_row(int(codes[row]))
-            words[row, hold_kernel.ACTION] = hold_kernel.CHANGES
-            words[row, hold_kernel.KIND] = kind
-            words[row, hold_kernel.MARK] = 1
-            self._put_image(words[row], raw)
+            effects[row, hold_kernel.ACTION] = hold_kernel.CHANGES
+            effects[row, hold_kernel.KIND] = kind
+            effects[row, hold_kernel.MARK] = 1
+            self._put_image(effects[row], raw)
 
-    def _drop_lacking(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
+    def _drop_lacking(self, batch: pa.RecordBatch, codes: np.ndarray, effects: np.ndarray) -> None:
         """Drop rows for which LogMiner could not make a statement; those of captured tables are
         reported by an error or a warning. Unsupported operations always give a warning, as in
         Debezium."""
-        actions = words[:, hold_kernel.ACTION]
-        actions[_is_sound(batch, codes, words)] = hold_kernel.CHANGES
+        actions = effects[:, hold_kernel.ACTION]
+        actions[_is_sound(batch, codes, effects)] = hold_kernel.CHANGES
         lacking = np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT)
         unsupported = lacking[codes[lacking] == redo_rows.UNSUPPORTED]
         if len(unsupported):
             actions[unsupported] = hold_kernel.NOTHING
             self._unsupported.add(batch, unsupported)
         for row in lacking[codes[lacking] != redo_rows.UNSUPPORTED]:
-            one = batch.slice(row, 1).to_pylist()[0]
-            statement = one[redo_rows.SQL_REDO] or ""
+            members = batch.slice(row, 1).to_pylist()[0]
+            statement = members[redo_rows.SQL_REDO] or ""
             if self._options.numbers_columns and '"COL ' in statement:
                 actions[row] = hold_kernel.CHANGES
                 continue
             actions[row] = hold_kernel.NOTHING
-            table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
+            table = f"{members[redo_rows.SEG_OWNER]}.{members[redo_rows.TABLE_NAME]}"
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
                     f"LogMiner returns no statement for a change of {table} at SCN "
-                    f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
+                    f"{members[redo_rows.SCN]}: {members[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
                     "mine: set log.mining.strategy=hybrid, or "
                     "event.processing.failure.handling.mode=warn, which leaves out these changes.",
@@ -358,15 +360,15 @@ class RowWords:
             )
 
 
-def _is_sound(batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> np.ndarray:
+def _is_sound(batch: pa.RecordBatch, codes: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """Return a mask of the rows with STATUS 2 and no reason in INFO, whose statements are good:
     LogMiner returns updates of tables with LONG columns in this way."""
-    reasons = pc.utf8_trim_whitespace(batch.column(redo_rows.INFO).slice(0, len(words)))
+    reasons = pc.utf8_trim_whitespace(batch.column(redo_rows.INFO).slice(0, len(effects)))
     has_none = pc.equal(reasons.fill_null(""), "").to_numpy(zero_copy_only=False)
-    is_lacking = words[:, hold_kernel.ACTION] == hold_kernel.LACKING_STATEMENT
+    is_lacking = effects[:, hold_kernel.ACTION] == hold_kernel.LACKING_STATEMENT
     is_known = codes != redo_rows.UNSUPPORTED
     return np.asarray(
-        is_lacking & is_known & has_none & (words[:, hold_kernel.IMAGES_BYTES] > 0), bool
+        is_lacking & is_known & has_none & (effects[:, hold_kernel.IMAGES_BYTES] > 0), bool
     )
 
 

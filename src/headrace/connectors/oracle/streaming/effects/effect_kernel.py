@@ -1,4 +1,4 @@
-"""The words of rows of redo (see `hold_kernel`), from the columns of a fetched batch.
+"""The effects of rows of redo (see `hold_kernel`), from the columns of a fetched batch.
 
 A column of texts is nine int64: the address of its validity bits (0: no row is null), the bit and
 the address of the offset of its first row, whether offsets have 64 bits, the address of its bytes
@@ -58,11 +58,11 @@ VALIDITY, FIRST_BIT, OFFSETS, IS_WIDE, DATA, DATA_BYTES, TAIL, MOVED, TAIL_BYTES
 TEXT_WORDS = 9
 _TEXT_SIZE = 8 * TEXT_WORDS
 
-# The arguments of `put_words`: addresses of an int64 per row each (TIMES are AHEAD_US microseconds
-# ahead of UTC); of a byte per row, whether it is the commit of a delivered transaction; of a byte
-# per operation code, the effect of such a row, if it is not undone; of TextNumbers' words; of an
-# int64 per table, which becomes one more than the number of its first row, 0: none; whether
-# statements are shown; then the columns of texts.
+# The arguments of `put_effects`: addresses of an int64 per row each (TIMES are AHEAD_US
+# microseconds ahead of UTC); of a byte per row, whether it is the commit of a delivered
+# transaction; of a byte per operation code, the effect of such a row, if it is not undone; of
+# TextNumbers' words; of an int64 per table, which becomes one more than the number of its first
+# row, 0: none; whether statements are shown; then the columns of texts.
 (
     CODES,
     ROLLBACKS,
@@ -77,7 +77,7 @@ _TEXT_SIZE = 8 * TEXT_WORDS
     USERS,
     CLIENTS,
     TABLES,
-    TOLD,
+    FIRST_ROWS,
     SHOWS_REDO,
     NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
     UNDOES,  # kind of the held frame of an undone change of a marked table; 0: not held
@@ -232,44 +232,44 @@ def _table(columns, row):
 
 
 @inlined_part
-def _put_trimmed(words, at, text, size):
+def _put_trimmed(effects, at, text, size):
     """Put a text without the blanks around it."""
     while size > 0 and load8(text) <= _SPACE:
         text += 1
         size -= 1
     while size > 0 and load8(text + size - 1) <= _SPACE:
         size -= 1
-    store64(words + 8 * at, text)
-    store64(words + 8 * at + 8, size)
+    store64(effects + 8 * at, text)
+    store64(effects + 8 * at + 8, size)
 
 
 @inlined_part
-def _put_shown(columns, row, words, does):
+def _put_shown(columns, row, effects, does):
     """Put the values that the source block shows of a row, and the hash of its id."""
     rs_ids, row_ids = _column(columns, RS_IDS), _column(columns, ROW_IDS)
     text = _text(rs_ids, row)
-    _put_trimmed(words, RS_ID, text, _size(rs_ids, row) if text else np.int64(0))
+    _put_trimmed(effects, RS_ID, text, _size(rs_ids, row) if text else np.int64(0))
     text = _text(row_ids, row)
     size = _size(row_ids, row) if text else np.int64(0)
     # A rollback undoes changes of rows, and `lobs.merging` their values.
-    store64(words + 8 * ROW_HASH, 0 if does == APART else hash_bytes(np.int64(0), text, size))
+    store64(effects + 8 * ROW_HASH, 0 if does == APART else hash_bytes(np.int64(0), text, size))
     blanks = np.int64(0)
     while blanks < size and load8(text + blanks) <= _SPACE:
         blanks += 1
-    store64(words + 8 * ROW_ID, 0 if blanks == size else text)
-    store64(words + 8 * ROW_ID_BYTES, 0 if blanks == size else size)
+    store64(effects + 8 * ROW_ID, 0 if blanks == size else text)
+    store64(effects + 8 * ROW_ID_BYTES, 0 if blanks == size else size)
     ssns = load64(columns + 8 * SSNS)
-    store64(words + 8 * SSN, load64(ssns + 8 * row) if ssns else np.int64(-1))
+    store64(effects + 8 * SSN, load64(ssns + 8 * row) if ssns else np.int64(-1))
 
 
 @entry
-def put_words(columns, first, count, words):
-    """Put the words of the rows [first, count), ROW_WORDS each from `words` on for the row 0;
-    RELATION is the number of the table. Returns `count`, or a row with a name that has no number
+def put_effects(columns, first, count, effects):
+    """Put the effects of the rows [first, count), EFFECT_WORDS each from `effects` on for the row
+    0; RELATION is the number of the table. Returns `count`, or a row with a name that has no number
     yet, from which on it is called again."""
     codes, rollbacks = load64(columns + 8 * CODES), load64(columns + 8 * ROLLBACKS)
     for row in range(first, count):
-        at = words + ROW_SIZE * row
+        at = effects + ROW_SIZE * row
         user = _name(load64(columns + 8 * USERS), _column(columns, USERNAMES), row)
         client = _name(load64(columns + 8 * CLIENTS), _column(columns, CLIENT_IDS), row)
         if user == NEW or client == NEW:
@@ -291,9 +291,9 @@ def put_words(columns, first, count, words):
             if table < 0:
                 does = np.int64(NOTHING)
             else:
-                told = load64(columns + 8 * TOLD) + 8 * table
-                if load64(told) == 0:
-                    store64(told, row + 1)
+                first_row = load64(columns + 8 * FIRST_ROWS) + 8 * table
+                if load64(first_row) == 0:
+                    store64(first_row, row + 1)
         statements = _column(columns, STATEMENTS)
         statement = _text(statements, row)
         size = _size(statements, row) if statement else np.int64(0)
@@ -326,24 +326,24 @@ def put_words(columns, first, count, words):
 
 
 @inlined_part
-def _hold_undone(columns, words, code, table):
+def _hold_undone(columns, effects, code, table):
     """Hold a row that undoes a change of a table whose values the redo may store apart, so that the
     undone change is found when the transaction is complete."""
-    store64(words + 8 * ACTION, CHANGES)
-    store64(words + 8 * KIND, load64(columns + 8 * UNDOES))
-    store64(words + 8 * ROW_HASH, 0)
-    store64(words + 8 * IMAGES, load64(columns + 8 * CODE_BYTES) + code)
-    store64(words + 8 * IMAGES_BYTES, 1)
-    store64(words + 8 * RELATION, load64(table + 8 * RELATION_OF))
-    store64(words + 8 * MARK, 1)
+    store64(effects + 8 * ACTION, CHANGES)
+    store64(effects + 8 * KIND, load64(columns + 8 * UNDOES))
+    store64(effects + 8 * ROW_HASH, 0)
+    store64(effects + 8 * IMAGES, load64(columns + 8 * CODE_BYTES) + code)
+    store64(effects + 8 * IMAGES_BYTES, 1)
+    store64(effects + 8 * RELATION, load64(table + 8 * RELATION_OF))
+    store64(effects + 8 * MARK, 1)
 
 
 @entry
-def put_tables(columns, words, count, found):
-    """Put the tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by
+def put_tables(columns, effects, count, found):
+    """Put the tables of the rows whose effects `put_effects` made: FOUND_WORDS each at `found`, by
     number; rows of tables that are not captured do nothing."""
     for row in range(count):
-        at = words + ROW_SIZE * row
+        at = effects + ROW_SIZE * row
         does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)
         table = found + 8 * FOUND_WORDS * number
         if does not in (CHANGES, CANCELS, LACKING_STATEMENT, APART):

@@ -6,11 +6,11 @@ import pytest
 
 from headrace.connect.json_records import read_records
 from headrace.connect.records import Records
+from headrace.converters.binary.converters import BytesConverter
 from headrace.converters.configured import avro_converter
 from headrace.converters.converter import Converter
 from headrace.converters.json.converter import JsonConverter
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.plain.converters import BytesConverter
 from headrace.converters.rows import SliceConverter
 from headrace.errors import HeadraceError
 

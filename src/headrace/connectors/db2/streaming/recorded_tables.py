@@ -12,7 +12,7 @@ from headrace.relational.history.records import ChangeType
 from headrace.relational.schema_changes import schema_change_image
 from headrace.relational.table import Table
 
-_NOTHING_TOLD = "N/A"
+_NO_STATEMENT = "N/A"
 """Debezium's value in place of a statement, which SQL replication does not provide."""
 
 
@@ -24,7 +24,7 @@ class SchemaChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ToldTables:
+class RecordedTables:
     """The schema history of a stream, to which tables are added. `relation` returns the version of
     the records of one table's schema changes; None: they make no records
     (include.schema.changes)."""
@@ -45,7 +45,7 @@ class ToldTables:
             stream_position(commit_lsn, change_lsn),
             database="",
             schema=table.schema,
-            ddl=_NOTHING_TOLD,
+            ddl=_NO_STATEMENT,
         )
         # If another process emitted the table, it is only recorded, to detect its next change.
         if kind is None or self.relation is None:

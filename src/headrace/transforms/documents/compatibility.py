@@ -51,10 +51,10 @@ def check_elements(structures: Sequence[Structure], name: str, *, is_outermost: 
 
 def check_numbered(structure: Structure, name: str, adjustment: NameAdjustmentMode) -> None:
     """Reject an array that becomes a struct. Raises HeadraceError."""
-    parent, _, own = name.rpartition(".")
+    parent, _, last_name = name.rpartition(".")
     if adjustment is NameAdjustmentMode.AVRO_UNICODE and structure.elements:
         raise not_converted(f"the array {name}, whose fields have an underscore,")
-    if parent.endswith(own):
+    if parent.endswith(last_name):
         raise not_converted(f"the array {name}, named as the end of {parent},")
     has_parts = {each.kind in _CONTAINERS for each in structure.elements}
     kinds = {each.kind for each in structure.elements}
@@ -74,7 +74,7 @@ def _signed_seconds(timestamp: bytes) -> int:
     return int.from_bytes(timestamp[4:], "little", signed=True) * 1000
 
 
-RELEASED_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
+COMPATIBLE_SCALARS = {**SCALARS, Kind.TIMESTAMP: _signed_seconds}
 """SCALARS with timestamps that become negative after 2038."""
 
 

@@ -1,4 +1,4 @@
-"""Compiled cell encoders of the plain forms: a cell's canonical text or its bytes become Avro, or
+"""Compiled cell encoders of the binary forms: a cell's canonical text or its bytes become Avro, or
 Java's text of the value.
 
 The rules on memory, and the meaning of the result -1, are those of
@@ -30,6 +30,12 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.kernels.text import put_int, units_length
+from headrace.converters.binary.kernels.numbers import (
+    put_decimal_bytes,
+    put_float_text,
+    put_integer_text,
+    put_variable_decimal_bytes,
+)
 from headrace.converters.instructions import Form
 from headrace.converters.json.kernels.cells import hex_bytes, nanoseconds, time_number
 from headrace.converters.json.kernels.numbers import put_decimal_string, put_raw_int
@@ -39,12 +45,6 @@ from headrace.converters.json.kernels.times import (
     put_time,
     put_timestamp,
     put_timestamptz,
-)
-from headrace.converters.plain.kernels.numbers import (
-    put_decimal_bytes,
-    put_float_text,
-    put_integer_text,
-    put_variable_decimal_bytes,
 )
 
 _AVRO, _RAW_FORM, _QUOTED = int(Form.AVRO), int(Form.RAW), int(Form.QUOTED)
@@ -265,8 +265,8 @@ def _put_avro_text(address, length, code, parameter, out):
 
 @part
 def put_value(form, kind, address, length, code, parameter, documents, out):
-    """Write a cell's value in one of the plain forms, without a union's branch; returns its end, or
-    -1. The kernel at `documents` writes cells that hold BSON."""
+    """Write a cell's value in one of the binary forms, without a union's branch; returns its end,
+    or -1. The kernel at `documents` writes cells that hold BSON."""
     if length < 0:
         return np.int64(-1)
     begin = out

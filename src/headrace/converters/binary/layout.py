@@ -1,4 +1,4 @@
-"""The contract between a format and the compiler of plain forms."""
+"""The contract between a format and the compiler of binary forms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS: dict[Encoding, tuple[Type, ...]] = {
 
 
 def compiled_encoding(encoding: Encoding, schema: Schema) -> Encoding:
-    """The encoding that a plain form's kernel can use for values of this schema: that of the cell,
+    """The encoding that a binary form's kernel can use for values of this schema: that of the cell,
     or PYTHON if it does not fit the schema (the image has another form than the value)."""
     if encoding in (Encoding.JSON, Encoding.BSON_TRUNCATED_ARRAYS):
         return Encoding.PYTHON

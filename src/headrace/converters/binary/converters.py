@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from headrace.connect.records import Guarded, Node, Struct
 from headrace.connect.schema import DECIMAL, Schema, Type
-from headrace.converters.converter import Converter
-from headrace.converters.plain.layout import Layout
-from headrace.converters.plain.program import compile_plain
-from headrace.converters.plain.texts import (
+from headrace.converters.binary.layout import Layout
+from headrace.converters.binary.program import compile_binary
+from headrace.converters.binary.texts import (
     CONNECT_TEXT,
     EMBEDDED_TEXT,
     JAVA_TEXT,
     RAW_BYTES,
 )
+from headrace.converters.converter import Converter
 from headrace.converters.program import MadeColumns, Program
 from headrace.errors import HeadraceError
 
@@ -33,7 +33,7 @@ class StringConverter:
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
-        return compile_plain(node, JAVA_TEXT, made)
+        return compile_binary(node, JAVA_TEXT, made)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         return JAVA_TEXT.constant(schema, value)
@@ -53,7 +53,7 @@ class SimpleConverter:
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
         layout: Layout = EMBEDDED_TEXT if _is_struct(node) else CONNECT_TEXT
-        return compile_plain(node, layout, made)
+        return compile_binary(node, layout, made)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         return CONNECT_TEXT.constant(schema, value)
@@ -79,7 +79,7 @@ class BytesConverter:
         if self._delegate is not None and not _are_bytes(node.schema):
             return self._delegate.program(topic, node, made, null_has_schema=null_has_schema)
         _check_bytes(node.schema)
-        return compile_plain(node, RAW_BYTES, made)
+        return compile_binary(node, RAW_BYTES, made)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
         if self._delegate is not None and not _are_bytes(schema):

@@ -1,4 +1,4 @@
-"""Node trees compiled to programs of the plain forms: one compiler, a layout per format."""
+"""Node trees compiled to programs of the binary forms: one compiler, a layout per format."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from headrace.connect.records import (
 from headrace.connect.rows import ORDER, offset_in_row
 from headrace.connect.schema import Schema
 from headrace.converters import instructions as code
-from headrace.converters.embedded import Embedded
-from headrace.converters.instructions import Form
-from headrace.converters.plain.kernels.interpreter import (
+from headrace.converters.binary.kernels.interpreter import (
     ABSENT,
+    BINARY_WORDS,
     CLOSE,
     JUMP,
     NOT_ALLOWED,
-    PLAIN_WORDS,
 )
-from headrace.converters.plain.layout import Layout, compiled_encoding
-from headrace.converters.plain.texts import PARTS
+from headrace.converters.binary.layout import Layout, compiled_encoding
+from headrace.converters.binary.texts import PARTS
+from headrace.converters.embedded import Embedded
+from headrace.converters.instructions import Form
 from headrace.converters.program import (
     CLOCKS,
     Assembler,
@@ -61,7 +61,7 @@ class _Null:
 class _Compiler:
     def __init__(self, layout: Layout, made: MadeColumns) -> None:
         self.layout = layout
-        self.out = Assembler(layout.form, PLAIN_WORDS, made)
+        self.out = Assembler(layout.form, BINARY_WORDS, made)
 
     def add(
         self,
@@ -170,10 +170,10 @@ class _Compiler:
             operation, a, b = code.CELL, int(node.image), node.column
             if node.unavailable is not None:
                 unavailable = layout.constant(schema, node.unavailable)
-        behind: list[int] = []
+        jumps: list[int] = []
         if made_up is not None and encoding is Encoding.PYTHON:
             # A value that Python finds to be null is not replaced.
-            at = self.add(code.PRESENCE, schema, _Null(made_up, 0, behind), a, b)
+            at = self.add(code.PRESENCE, schema, _Null(made_up, 0, jumps), a, b)
             if isinstance(node, Column):
                 self.out.instructions[at][code.A // 8] = code.MADE
             self.out.decides(at, replace(node, null=None, encoding=Encoding.RAW))
@@ -183,7 +183,7 @@ class _Compiler:
         at = self.add(operation, schema, null, a, b, parameter, unavailable)
         render = _render(layout, node, schema, may_be_null=made_up is None)
         self.out.shows(at, node, encoding, render)
-        self.land(behind)
+        self.land(jumps)
 
     def guarded(self, node: Struct | Guarded, schema: Schema, null: _Null) -> None:
         out = self.out
@@ -303,7 +303,7 @@ def _not_allowed(schema: Schema) -> Render:
     return render
 
 
-def compile_plain(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
+def compile_binary(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
     """Return the program that renders `node` in the format of `layout`, after `lead`. If the node
     is null, the program writes nothing."""
     compiler = _Compiler(layout, made)

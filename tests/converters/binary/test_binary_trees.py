@@ -21,9 +21,9 @@ from headrace.connect.schema import Field, Schema, Type
 from headrace.connect.trees import with_schema
 from headrace.converters.avro.schemas import AvroOptions, avro_text
 from headrace.converters.avro.values import encode
-from headrace.converters.plain.converters import SimpleConverter, StringConverter
-from headrace.converters.plain.layout import compiled_encoding
-from headrace.converters.plain.texts import java_text, values_text
+from headrace.converters.binary.converters import SimpleConverter, StringConverter
+from headrace.converters.binary.layout import compiled_encoding
+from headrace.converters.binary.texts import java_text, values_text
 from headrace.converters.rows import SliceConverter
 from tests.converters.node_trees import TREES, Sources, sources
 from tests.converters.plain_values import NOW, PlainValues

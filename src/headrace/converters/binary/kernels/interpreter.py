@@ -18,6 +18,7 @@ from headrace.connect.kernels.functions import entry, inlined_part
 from headrace.connect.kernels.memory import copy, load8, load64, store8
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import NULL
+from headrace.converters.binary.kernels.cells import put_value, quote
 from headrace.converters.instructions import (
     BLOCK_END,
     BLOCK_MARK,
@@ -62,12 +63,11 @@ from headrace.converters.kernels.row_cells import (
     presence_of,
     split_cell,
 )
-from headrace.converters.plain.kernels.cells import put_value, quote
 
 BACK, JUMP, FORM, BRANCH = (8 * (WORDS + n) for n in range(4))
 """Offsets of the words after those of JSON."""
-PLAIN_WORDS = WORDS + 4
-_SIZE = 8 * PLAIN_WORDS
+BINARY_WORDS = WORDS + 4
+_SIZE = 8 * BINARY_WORDS
 
 NOT_ALLOWED = -1
 """The length of a null's text if the schema does not allow nulls."""
@@ -148,7 +148,7 @@ def _end_text(at, mark, out):
 
 
 @entry
-def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):  # noqa: ARG001
+def run_binary(program, row, transaction, texts, state, cells, image_bytes, out):  # noqa: ARG001
     """Run a program for a row, with the arguments and results of `run_json`."""
     at = program
     mark = out

@@ -5,30 +5,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.connect.private_folders import make_private
 
-OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
-CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
-BOUNDED = "headrace.query.bounded"
-SITUATIONS = "headrace.query.situations"
-"""An option of a batch read: it reads the states of this driver's sources instead of events."""
-SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC, BOUNDED))
-"""Options of a source that its connector does not have. For a source that writes to a sink: the
-output, the folder of the sink's state and the query's checkpoint (all on this host), and whether to
-wait for the disk. If Spark does not report where ranges start: the query's checkpoint, and whether
-the source ends with the log that exists at its start (`true` or `false`; missing: Spark's trigger,
-which the user sets, decides)."""
 
-
-def of_connector(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a source that are its connector's."""
-    return {name: options[name] for name in options if name.lower() not in SINK_OPTIONS}
-
-
-def told_path(name: str, kind: str) -> Path | None:
+def own_file(name: str, kind: str) -> Path | None:
     """Return the file `name` of this process, whose kind is its suffix; None if there is no folder
     for it. Files of killed processes are removed."""
     folder = _folder()
@@ -40,7 +23,7 @@ def told_path(name: str, kind: str) -> Path | None:
     return folder / f"{name}-{os.getpid()}.{kind}"
 
 
-def told_paths(name: str, kind: str) -> Iterator[Path]:
+def live_files(name: str, kind: str) -> Iterator[Path]:
     """Yield the files of this name and kind whose processes run."""
     return (path for path in _folder().glob(f"{name}-*.{kind}") if _is_alive(path))
 

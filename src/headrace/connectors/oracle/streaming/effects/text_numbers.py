@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.streaming.words import row_kernel
-from headrace.connectors.oracle.streaming.words.row_kernel import (
+from headrace.connectors.oracle.streaming.effects import effect_kernel
+from headrace.connectors.oracle.streaming.effects.effect_kernel import (
     ENTRY_WORDS,
     NUMBERS_WORDS,
     slot_of,
@@ -30,8 +30,8 @@ class TextNumbers:
         """Add the number of two texts (`second` is empty if there is only one); once for each."""
         if 2 * len(self._texts) >= len(self._entries):
             self._make_room(2 * len(self._entries))
-        one = self._texts[first, second] = (_padded(first), _padded(second), number)
-        self._enter(*one)
+        entry = self._texts[first, second] = (_padded(first), _padded(second), number)
+        self._enter(*entry)
 
     def has(self, first: str, second: str = "") -> bool:
         """Whether two texts have a number."""
@@ -39,11 +39,11 @@ class TextNumbers:
 
     def _make_room(self, entries: int) -> None:
         self._entries = np.zeros((entries, ENTRY_WORDS), np.int64)
-        self.words[row_kernel.MASK] = entries - 1
-        self.words[row_kernel.ENTRIES] = address_of(self._entries)
-        self.words[row_kernel.LAST] = 0
-        for one in self._texts.values():
-            self._enter(*one)
+        self.words[effect_kernel.MASK] = entries - 1
+        self.words[effect_kernel.ENTRIES] = address_of(self._entries)
+        self.words[effect_kernel.LAST] = 0
+        for text in self._texts.values():
+            self._enter(*text)
 
     def _enter(self, first: np.ndarray, second: np.ndarray, number: int) -> None:
         pair = (*_words(first), *_words(second))
