@@ -16,3 +16,9 @@ def test_a_count_that_rose_or_fell_is_a_difference() -> None:
     rose, fell = differences(allowed, {"is hence": 4, "thence": 2, "whence": 0})
     assert rose == '"is hence" occurs 4 times, 3 are allowed: use another word'
     assert fell == '"whence" occurs 0 times: write that into wording.txt'
+
+
+def test_a_word_in_a_phrase_does_not_count_also_over_the_end_of_a_line() -> None:
+    written = ["It goes hence. Hence with\n    it, from hence", "is hence with it"]
+    phrases = ["hence with it", "from hence"]
+    assert count(["hence", "is hence"], written, phrases) == {"hence": 1, "is hence": 0}

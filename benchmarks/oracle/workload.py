@@ -59,7 +59,7 @@ class Workload:
 
     @property
     def last_scn(self) -> int:
-        """Behind the last row; each row has its own."""
+        """After the last row; each row has its own."""
         return FIRST_SCN + self.rows * self.blocks + 2
 
     def write(self, path: Path) -> None:

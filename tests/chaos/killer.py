@@ -45,7 +45,7 @@ class Killer:
             self.go_on()
             return moments[name]()
 
-        wait_for(lambda: f"it stands still: {run.tail()}", reached, pause=0.01)
+        wait_for(lambda: f"there is no progress: {run.tail()}", reached, pause=0.01)
         time.sleep(self.chance.uniform(0, latest))
 
     def streams(self) -> Callable[[], bool]:

@@ -1,7 +1,7 @@
 """Differences on purpose, one file per workload in a connector's `differences/`: under
 `# reason`, one per line.
 
-What stands there must occur, and nothing else may: `docs/guides/differences.md` tells why.
+What is there must occur, and nothing else may: `docs/guides/differences.md` says why.
 """
 
 from __future__ import annotations

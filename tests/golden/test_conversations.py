@@ -155,7 +155,7 @@ def test_about_a_dozen_workloads_of_a_database_stay_on_a_server_in_make_test(fol
     kept = live(folder)
     assert kept.keys() <= names
     assert 8 <= len(kept) <= 16
-    assert all(kept.values()), "a path to the server stands beside each"
+    assert all(kept.values()), "a path to the server is beside each"
     assert not_replayed(folder) <= kept.keys()
     left_out = [parameters for parameters in on_a_server(folder, sorted(names)) if parameters.marks]
     assert len(left_out) == len(names) - len(kept)

@@ -1,5 +1,5 @@
 """Builds an image as a Dockerfile says, without Docker: the file systems of its stages are layers
-above this machine's, in mount namespaces, and each RUN is executed in them as it stands."""
+above this machine's, in mount namespaces, and each RUN is executed in them as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unix sockets of a session: in a folder of this user, and not left behind."""
+"""Unix sockets of a session: in a folder of this user, and removed."""
 
 from __future__ import annotations
 

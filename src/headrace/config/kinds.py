@@ -82,7 +82,7 @@ TEXT: ValueKind[str] = ValueKind("a text", str)
 EXACT_TEXT: ValueKind[str] = ValueKind("a text", str, keeps_spaces=True, may_be_empty=True)
 """A text, possibly empty, whose surrounding spaces are part of it."""
 TRIMMED_TEXT: ValueKind[str] = ValueKind("a text", str, may_be_empty=True)
-"""It may be empty; spaces around it do not count, as Kafka reads options."""
+"""A text that may be empty; spaces around it do not count, as Kafka reads options."""
 PATH: ValueKind[str] = ValueKind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
 SECRET: ValueKind[Secret] = ValueKind(
     "a secret", Secret, is_secret=True, keeps_spaces=True, from_source=Secret.from_source

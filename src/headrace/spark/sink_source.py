@@ -60,7 +60,7 @@ class SinkReader(HeadraceReader):
     sink: str
     """The name of its definition."""
     modules: Sequence[str] = ("headrace.spark.task", "headrace.converters.configured")
-    """What this process imports when it writes a small range; see `is_small`."""
+    """The modules that this process imports when it writes a small range; see `is_small`."""
 
     def __init__(self, config: ConnectorConfig, checkpoint: Path, *, sync: bool) -> None:
         super().__init__(config)

@@ -71,7 +71,7 @@ class Reader(ConnectorReader):
             elif not waits and not self.reads_chunks():
                 break
             else:
-                assert time.monotonic() <= deadline, f"it stands still at {self.offsets[-1]}"
+                assert time.monotonic() <= deadline, f"there is no progress at {self.offsets[-1]}"
         return self
 
     def has_signals(self) -> bool:

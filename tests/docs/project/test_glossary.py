@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import ROOT
 
 LEAST = 5
-"""How often a term stands in the sources and tests."""
+"""How often a term occurs in the sources and tests."""
 QUALIFIED = re.compile(r"(part|window) of a \w+")
 """Terms with more than one meaning: the code has their first word."""
 

@@ -1,7 +1,7 @@
 """Our events against recordings of the real Debezium: byte for byte but for clocks and the times of
 commits.
 
-What differs on purpose stands, difference by difference, in `differences/`, and with its reason in
+What differs on purpose is, difference by difference, in `differences/`, and with its reason in
 docs/guides/differences.md.
 """
 

@@ -1,7 +1,7 @@
 """Files of Debezium's users, run unchanged: the broker then has what Debezium's own run put there.
 
 Keys, values and headers are the same after the normalisation of the other recordings, and each
-record with a key is in the same partition, behind the same ones. What differs on purpose stands in
+record with a key is in the same partition, after the same ones. What differs on purpose is in
 `differences/`, a file per case.
 """
 

@@ -1,6 +1,6 @@
 """Our events against recordings of the real Debezium: byte for byte but for clocks.
 
-What differs on purpose stands, difference by difference, in `differences/`, and with its reason in
+What differs on purpose is, difference by difference, in `differences/`, and with its reason in
 docs/guides/differences.md.
 """
 

@@ -1,6 +1,6 @@
 """Our transforms against the recordings of the real ones, schemas and order of members included.
 
-What differs on purpose stands in `differences/`, a file per recording: `case | record: …`, under
+What differs on purpose is in `differences/`, a file per recording: `case | record: …`, under
 `# reason`. A difference that is gone must leave the file.
 """
 

@@ -248,8 +248,9 @@ def _known(
 
 
 class _Module:
-    """One module. `constants` are those that it names or imports, `purposes` what Kafka's clients
-    are for, by name: the first part of their codes (`area`), and words of their messages."""
+    """The errors of one module. `constants` are those that it names or imports, `purposes` what
+    Kafka's clients are for, by name: the first part of their codes (`area`), and words of their
+    messages."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--wait", type=positive_seconds, default=_WAIT_SECONDS, metavar="SECONDS",
-        help="end with an error if the query stands still so long while rows that differ wait "
+        help="end with an error if the query makes no progress so long while rows that differ wait "
         f"to be confirmed (default: {_WAIT_SECONDS:.0f})",
     )  # fmt: skip
     parser.add_argument(

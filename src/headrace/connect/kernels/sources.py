@@ -69,9 +69,9 @@ def _digest(package: Path) -> str:
 
 
 def _state(package: Path) -> tuple[str, int]:
-    """What the file system says of the modules below `package`, as a digest in hexadecimal, and
-    when the last of them was changed, in nanoseconds since 1970. Who changes the content of a file
-    may set the time of that back, and not the time (`ctime`) of having done so."""
+    """Return what the file system says of the modules below `package`, as a digest in hexadecimal,
+    and when the last of them was changed, in nanoseconds since 1970. Who changes the content of a
+    file may set the time of that back, and not the time (`ctime`) of having done so."""
     state, newest_ns = hashlib.sha256(), 0
     for path, status in sorted(_modules(os.fspath(package))):
         times = (status.st_mtime_ns, status.st_ctime_ns)

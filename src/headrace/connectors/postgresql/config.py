@@ -224,8 +224,8 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
         "no_validation",
         Group.REPLICATION,
-        "Which position is used when offset and slot differ. A slot that is behind is advanced to "
-        "the offset by trust_offset and trust_greater_lsn. A slot that is ahead is an error, "
+        "Which position is used when offset and slot differ. A slot that lags behind is advanced "
+        "to the offset by trust_offset and trust_greater_lsn. A slot that is ahead is an error, "
         "except with "
         "trust_slot and trust_greater_lsn: then the changes between are left out, with a warning "
         "and a new epoch in `sequence`.",

@@ -64,7 +64,7 @@ def lseg(text: bytes) -> dict[str, object]:
 
 
 def path(text: bytes) -> dict[str, object]:
-    """`[…]` when open, `(…)` when closed."""
+    """The text of a path: `[…]` when open, `(…)` when closed."""
     wkb = geometry.line_string(_pairs(text, "path", (b"[]", b"()")))
     return geometry.shape(wkb, type="path", closed="true" if text[:1] == b"(" else "false")
 

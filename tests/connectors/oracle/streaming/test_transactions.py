@@ -266,7 +266,7 @@ def test_a_transaction_that_is_open_for_too_long_is_given_up(
     reader = OracleReader.of(oracle_database, log_mining_transaction_retention_ms="1")
     old = oracle_database.server.begin()
     old.insert(TABLE, ID=1, NAME="old")
-    # The stand-in's clock is years behind: whatever is open is too old.
+    # The stand-in's clock is years in the past: whatever is open is too old.
     reader.step_until(lambda: old.xid in caplog.text)
     old.insert(TABLE, ID=2, NAME="old")
     old.commit()

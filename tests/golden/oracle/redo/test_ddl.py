@@ -1,7 +1,7 @@
 """Statements that change tables, as ours reads them, against what Debezium's own parser made of
 them: which tables they change, and the tables after them.
 
-What differs on purpose stands in `differences/`, and with its reason in docs/guides/differences.md.
+What differs on purpose is in `differences/`, and with its reason in docs/guides/differences.md.
 """
 
 from __future__ import annotations

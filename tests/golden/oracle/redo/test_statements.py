@@ -1,7 +1,7 @@
 """Statements of redo as ours reads and shows them, against recordings of Debezium's own parsers and
 converters: schemas, keys and rows byte for byte.
 
-What differs on purpose stands, difference by difference, in `differences/`, and with its reason in
+What differs on purpose is, difference by difference, in `differences/`, and with its reason in
 docs/guides/differences.md.
 """
 

@@ -47,7 +47,7 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
     elif state.wal_status in ("unreserved", "extended"):
         checked.warn(
             "slot_behind",
-            f"The slot {name} is far behind (wal_status={state.wal_status})",
+            f"The slot {name} lags far behind (wal_status={state.wal_status})",
             "Start the pipeline soon, or raise max_slot_wal_keep_size.",
         )
     else:
