@@ -39,7 +39,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
-    """Delta's package for this Spark; empty if there is none, or if it cannot be fetched."""
+    """Delta's package for this Spark; empty if no package exists or can be fetched."""
     try:
         return spark_delta_jars()
     except HeadraceError as error:

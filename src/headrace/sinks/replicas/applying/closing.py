@@ -46,7 +46,7 @@ class CloseStep:
 @dataclass(frozen=True)
 class Closed:
     """The result of the step: new deletion vectors, files without remaining rows, files of closed
-    versions, their number, and a file of the versions of the keys (None: there are none)."""
+    versions, their number, and a file of the versions of the keys (None: no versions)."""
 
     vectors: Sequence[tuple[DataFile, str, int]]
     removed: Sequence[DataFile]

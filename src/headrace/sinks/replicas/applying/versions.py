@@ -199,7 +199,7 @@ def closed(rows: pa.Table, truncate: Truncate) -> pa.Table:
 def _deletes(
     changes: Iterable[pa.Table], schema: TableSchema, truncate: Truncate
 ) -> pa.Table | None:
-    """Return a TRUNCATE as deletes of all keys of the changes; None: there are none."""
+    """Return a TRUNCATE as deletes of all keys of the changes; None: no keys."""
     folding = Folding([_without_values(each, schema) for each in changes], _of_key(schema))
     keys = folding.keys
     if not keys.num_rows:
