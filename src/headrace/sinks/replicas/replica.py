@@ -117,7 +117,7 @@ class Replica:
             wanted = with_own_columns(self.name, wanted, self._mode)
             properties = {KEY: json.dumps(list(wanted.key)), **source_property(wanted)}
             if self._mode is not Mode.REPLICA:
-                properties[MODE] = self._mode
+                properties[MODE] = self._mode.value
             table = self._lake.create(self.name, wanted, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -31,6 +32,8 @@ from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.runners import HereRunner
+from headrace.sinks.replicas.verifying.digests import row_digests
+from headrace.sinks.replicas.verifying.replica_rows import ReplicaRows
 from tests.sinks.replicas.applying.folder_lake import FolderCommit, FolderLake
 
 NAME = TableName(("shop",), "t")
@@ -312,3 +315,16 @@ def test_a_key_that_a_table_cannot_have_is_an_error(history: Kept) -> None:
         with pytest.raises(HeadraceError, match=what) as caught:
             erase(history.lake, key, HereRunner())
         assert caught.value.code == "replicas.no_such_key"
+
+
+def test_a_comparison_with_the_source_sees_the_current_versions_only(history: Kept) -> None:
+    history.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"}), ("c", 3, {"v": "c"})])
+    history.apply(2, [("u", 1, {"v": "x"}), ("d", 2, {})])
+    assert isinstance(history.replica._table, FolderLake)
+    seen = ReplicaRows(history.replica._table, ("id", "v"))
+    digests = np.concatenate([each.rows for each in seen.digests()])
+    wanted = pa.table({"id": pa.array([1, 3], pa.int64()), "v": ["x", "c"]})
+    assert sorted(digests) == sorted(row_digests(wanted, ("id", "v")))
+    places, rows = seen.find(pa.table({"id": pa.array([1, 2, 3], pa.int64())}))
+    assert len(places) == 2
+    assert sorted(rows.to_pylist(), key=lambda row: row["id"]) == wanted.to_pylist()

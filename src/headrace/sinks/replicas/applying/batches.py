@@ -97,7 +97,9 @@ class Batch:
 
     @property
     def truncated(self) -> str:
-        """The place of the last TRUNCATE; empty: no TRUNCATE."""
+        """The place of the last TRUNCATE of a replica; empty: no TRUNCATE."""
+        if self.mode.keeps_rows:
+            return ""
         return max((part.truncated for part in self.parts), default="")
 
     @property

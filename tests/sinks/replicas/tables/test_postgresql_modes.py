@@ -1,0 +1,172 @@
+"""Changes of PostgreSQL's log in change logs and histories, in a lake without Spark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.sinks.replicas.changes.parts import parts_folder
+from headrace.sinks.replicas.comments import SourceComments
+from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.outcomes import MicroBatch
+from headrace.sinks.replicas.replica import Replica
+from headrace.sinks.replicas.runners import HereRunner
+from tests.connectors.postgresql.harness import properties_with
+from tests.servers.postgresql import Database
+from tests.sinks.replicas.applying.folder_lake import FolderLake
+from tests.sinks.replicas.changes.change_readers import PostgresChanges
+
+pytestmark = pytest.mark.postgres
+
+LONG = "x" * 10_000
+MODES = {"mode": "history", "append.tables": r"public\.(keyed|plain)"}
+properties = properties_with(
+    {
+        "event.converting.failure.handling.mode": "fail",
+        "skipped.operations": "none",
+        "headrace.table.identity": "id",
+        "headrace.sink.type": "delta",
+        **{f"headrace.sink.{name}": text for name, text in MODES.items()},
+    }
+)
+Row = dict[str, Any]
+
+
+class Lakes:
+    """Tables of a database, each in a folder of its own, and the micro-batches that they got."""
+
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder, self.reader = folder, PostgresChanges(properties(database))
+        self.lakes: dict[str, FolderLake] = {}
+        self.batches = self.applied = 0
+
+    def run(self) -> None:
+        """Apply everything that the log has now as one micro-batch."""
+        parts = self.reader.drain().written.parts[self.applied :]
+        self.applied += len(parts)
+        self.batches += 1
+        for topic in {part.topic for part in parts}:
+            name = topic.rpartition(".")[2]
+            lake = self.lakes.setdefault(name, FolderLake(self.folder / name))
+            table, comments = TableName(("public",), name), SourceComments(lambda: None)
+            replica = Replica(lake, table, ReplicaOptions.of(MODES), HereRunner(), comments)
+            batch = MicroBatch("12345678-query", self.batches, "{}")
+            own = [part for part in parts if part.topic == topic]
+            replica.apply(batch, own, parts_folder(self.reader.written.folder))
+
+    def rows(self, name: str, place: str) -> list[Row]:
+        """The rows of a table, ordered by a column of positions."""
+        return sorted(self.lakes[name].kept.rows(), key=lambda row: (row[place], row["id"] or 0))
+
+    def versions(self, *columns: str) -> list[tuple[Any, ...]]:
+        """Columns of the versions of orders, and whether they are current."""
+        names = (*columns, "is_current")
+        found = self.rows("orders", "valid_from_position")
+        return [tuple(row[name] for name in names) for row in found]
+
+    def log(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Columns of the rows of a change log."""
+        found = self.rows(name, "__position")
+        return [tuple(row[column] for column in ("__op", *columns)) for row in found]
+
+
+@pytest.fixture
+def lakes(database: Database, tmp_path: Path) -> Iterator[Lakes]:
+    made = Lakes(tmp_path, database)
+    yield made
+    made.reader.stop()
+
+
+def test_each_table_keeps_what_its_mode_says(lakes: Lakes, database: Database) -> None:
+    execute = database.execute
+    execute(f"""
+        CREATE TABLE orders (id int PRIMARY KEY, v text, long text);
+        ALTER TABLE orders ALTER long SET STORAGE EXTERNAL;
+        CREATE TABLE plain (id int, v text);
+        ALTER TABLE plain REPLICA IDENTITY FULL;
+        INSERT INTO orders VALUES (1, 'a', '{LONG}'), (2, 'b', NULL);
+        INSERT INTO plain VALUES (1, 'a');
+    """)
+    lakes.run()
+    execute("UPDATE orders SET v = 'c' WHERE id = 1; UPDATE orders SET v = 'd' WHERE id = 1")
+    execute("UPDATE orders SET id = 3 WHERE id = 1; DELETE FROM orders WHERE id = 2")
+    execute("UPDATE plain SET v = 'b'; DELETE FROM plain; TRUNCATE plain")
+    execute("CREATE TABLE keyed (id int PRIMARY KEY, v text, long text)")
+    execute("ALTER TABLE keyed ALTER long SET STORAGE EXTERNAL")
+    execute(f"INSERT INTO keyed VALUES (1, 'a', '{LONG}')")
+    execute("UPDATE keyed SET v = NULL; DELETE FROM keyed")
+    lakes.run()
+    assert lakes.versions("id", "v", "long") == [
+        (1, "a", LONG, False),
+        (2, "b", None, False),
+        (1, "c", LONG, False),
+        (1, "d", LONG, False),
+        (3, "d", LONG, True),
+    ]
+    rows = {(row["id"], row["v"]): row for row in lakes.rows("orders", "valid_from_position")}
+    # Both updates are one transaction.
+    assert rows[1, "c"]["valid_from"] == rows[1, "c"]["valid_to"] == rows[1, "d"]["valid_from"]
+    assert rows[1, "d"]["valid_to"] == rows[3, "d"]["valid_from"] > rows[1, "d"]["valid_from"]
+    assert rows[3, "d"]["valid_to"] is None
+    assert lakes.log("plain", "id", "v", "__absent") == [
+        ("r", 1, "a", None),
+        ("u", 1, "b", None),
+        ("d", 1, "b", None),
+        ("t", None, None, None),
+    ]
+    assert lakes.log("keyed", "id", "v", "long", "__absent") == [
+        ("c", 1, "a", LONG, None),
+        ("u", 1, None, None, ["long"]),
+        ("d", 1, None, None, ["v", "long"]),
+    ]
+    execute("TRUNCATE orders; ALTER TABLE orders ADD n int DEFAULT 7, DROP v")
+    execute("INSERT INTO orders VALUES (1, 'new')")
+    lakes.run()
+    assert lakes.versions("id", "v", "n")[-2:] == [(3, "d", 7, False), (1, None, 7, True)]
+
+
+def test_balances_have_their_sum_at_the_end_of_each_transaction(
+    lakes: Lakes, database: Database
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, balance int);"
+        "INSERT INTO orders SELECT i, 100 FROM generate_series(1, 10) i"
+    )
+    lakes.run()
+    chosen = random.Random(4)
+    for _ in range(3):
+        with database.connect() as connection:
+            for _ in range(20):
+                giver, taker = chosen.sample(range(1, 11), 2)
+                amount = chosen.randint(1, 50)
+                with connection.transaction():
+                    for account, more in ((giver, -amount), (taker, amount)):
+                        connection.execute(
+                            "UPDATE orders SET balance = balance + %s WHERE id = %s",
+                            (more, account),
+                        )
+        lakes.run()
+    rows = lakes.rows("orders", "valid_from_position")
+    assert len(rows) == 10 + 3 * 20 * 2
+    ends: dict[Any, str] = {}
+    for row in rows:
+        ends[row["valid_from"]] = max(ends.get(row["valid_from"], ""), row["valid_from_position"])
+    for time, place in ends.items():
+        at_time = [
+            row
+            for row in rows
+            if row["valid_from"] <= time and (row["valid_to"] is None or time < row["valid_to"])
+        ]
+        at_place = [
+            row
+            for row in rows
+            if row["valid_from_position"] <= place
+            and (row["is_current"] or place < row["valid_to_position"])
+        ]
+        for found in (at_time, at_place):
+            assert (len(found), sum(row["balance"] for row in found)) == (10, 1000)
