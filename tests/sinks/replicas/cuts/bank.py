@@ -4,6 +4,8 @@ versions of its tables are kept, and the process can be killed before each step.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,7 +40,7 @@ from tests.sinks.replicas.applying.replay import Change, write_part
 SCHEMA = TableSchema((Column("id", pa.int32()), Column("balance", pa.int64())), ("id",))
 TABLES = ("a", "b")
 ACCOUNTS, START = 3, 100
-STEPS = ((kept.os, "link"), (kept, "replace_text"), (kept.shutil, "rmtree"),
+STEPS = ((os, "link"), (kept, "replace_text"), (shutil, "rmtree"),
          (cut_log, "replace_text"), (taking, "replace_text"), (Path, "unlink"))  # fmt: skip
 Rows = dict[int, int]
 Balances = dict[str, Rows]

@@ -7,7 +7,9 @@ import random
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
@@ -65,26 +67,19 @@ def transfers(database: Database) -> Iterator[None]:
 
 def rows_at(replication: Replication, versions: Mapping[str, int | None]) -> dict[str, list[Row]]:
     """The rows of versions of tables, by readers that know nothing of headrace."""
-    lake, found = replication.lake, {}
+    lake, found = replication.lake, dict[str, list[Row]]()
     for name, version in versions.items():
         namespace, table = name.split(".")
         if isinstance(lake, DeltaLake):
             opened = DeltaTable(lake.path(namespace, table), version=version)
             read = QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all()
-            rows = [dict(zip(read.schema.names, row, strict=True)) for row in _tuples(read)]
+            rows: list[dict[str, Any]] = pa.table(read).to_pylist()
         else:
             assert isinstance(lake, IcebergLake)
             scan = lake.catalog.load_table((namespace, table)).scan(snapshot_id=version)
             rows = scan.to_arrow().to_pylist()
         found[name] = [(row["id"], row["balance"], row["stage"]) for row in rows]
     return found
-
-
-def _tuples(read: object) -> list[tuple[object, ...]]:
-    import pyarrow as pa
-
-    table = pa.table(read)
-    return [tuple(row.values()) for row in table.to_pylist()]
 
 
 def assert_whole(tables: Mapping[str, list[Row]], *, of_cut: bool = True) -> int:
@@ -147,7 +142,7 @@ def test_twenty_cuts_during_transfers_have_all_money_also_after_a_restart(
                 query.stop()
     assert len({cut.place for cut in cuts}) == CUTS
     assert len(stages) > 1
-    replication.run(**options)
+    replication.run({}, **options)
     # A cut is read again as it was.
     again = headrace.consistent_versions(replication.state, at=cuts[0])
     assert again.versions == cuts[0].versions
@@ -161,7 +156,7 @@ def test_twenty_cuts_during_transfers_have_all_money_also_after_a_restart(
     if isinstance(replication.lake, DeltaLake):
         frames = headrace.read_consistent(replication.spark, replication.state, at=cuts[0])
         read = {name: [tuple(row) for row in f.collect()] for name, f in frames.items()}
-        assert_whole(read)  # type: ignore[arg-type]
+        assert_whole(read)
         monkeypatch.chdir(replication.state.parent)
         names = {"headrace": headrace, "spark": replication.spark}
         exec(block("docs/guides/replicas.md", "headrace.read_consistent").text, names)

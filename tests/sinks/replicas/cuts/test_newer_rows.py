@@ -16,8 +16,10 @@ from headrace.offsets.offset import OffsetSummary
 from headrace.sinks.replicas.cuts import taking
 from headrace.sinks.replicas.cuts.taking import NewerRows
 
-WITH_CHUNK = {"signals": {"inserts": [{"table": ["shop.a", "signal", None, None]}]}}
-WITH_NOTIFICATION = {"signals": {"inserts": [{"notification": {}}]}}
+WITH_CHUNK: Mapping[str, Any] = {
+    "signals": {"inserts": [{"table": ["shop.a", "signal", None, None]}]}
+}
+WITH_NOTIFICATION: Mapping[str, Any] = {"signals": {"inserts": [{"notification": {}}]}}
 
 
 def end(place: int) -> OffsetSummary:
