@@ -39,7 +39,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
-    """Delta's package for this Spark; empty if there is none, or if it cannot be fetched."""
+    """The jar of Delta for this Spark; empty if Delta has none, or it cannot be fetched."""
     try:
         return spark_delta_jars()
     except HeadraceError as error:
