@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyspark
+import pytest
+from pyspark.sql import SparkSession
 
 from headrace.sinks.delta import session_catalog
 from headrace.sinks.delta.format import FORMAT as DELTA
@@ -33,3 +35,9 @@ def spark_delta_jars() -> list[Path]:
     """The jar of Delta's package for the installed Spark; empty if Delta has none for it."""
     is_supported = pyspark.__version__.rpartition(".")[0] in session_catalog.SPARK_RELEASES
     return jars(session_catalog.packages()) if is_supported else []
+
+
+def require_delta(spark: SparkSession) -> None:
+    """Skip a test that reads or writes by Spark's own Delta, in a session without it."""
+    if not spark.conf.get("spark.sql.extensions", ""):
+        pytest.skip("Delta has no package for this Spark, or it cannot be fetched here")

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.sinks.replicas.lake import TableName
 from tests.servers.s3 import S3Server
+from tests.sinks.lake.jars import require_delta
 
 Row = dict[str, Any]
 
@@ -210,6 +211,7 @@ class DeltaLake(ReadLake):
     def add_column(self, namespace: str, name: str, column: str) -> None:
         session = SparkSession.getActiveSession()
         assert session is not None
+        require_delta(session)
         path = self.path(namespace, name)
         session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({column} STRING)").collect()
 

@@ -11,6 +11,7 @@ from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.files import compacting
 from headrace.sinks.replicas.lake import ColumnChange, TableName
+from tests.sinks.lake.jars import require_delta
 from tests.sinks.lake.readers import IN_TURN, IcebergLake
 from tests.sinks.replicas.replication import Replication
 
@@ -106,6 +107,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
 @pytest.mark.chaos
 @pytest.mark.parametrize("replication", ["delta"], indirect=True)
 def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
+    require_delta(replication.spark)
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     for first in range(1, 40, 20):
         fill(replication, first, first + 19)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sinks.lake.jars import require_delta
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -13,6 +15,5 @@ if TYPE_CHECKING:
 @pytest.fixture
 def delta(spark: SparkSession) -> SparkSession:
     """The session, where it has Delta."""
-    if not spark.conf.get("spark.sql.extensions", ""):
-        pytest.skip("Delta's jars cannot be fetched here")
+    require_delta(spark)
     return spark
