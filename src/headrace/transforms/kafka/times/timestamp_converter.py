@@ -14,7 +14,7 @@ from headrace.config.kinds import TEXT, TRIMMED_TEXT, ValueKind
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values, values
-from headrace.connect.records import Column, Node, Records, Shape, Struct
+from headrace.connect.records import Column, Constant, Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults
 from headrace.errors import HeadraceError
@@ -123,7 +123,7 @@ class TimestampConverter:
         node = self._part.node(records.shape)
         if node is None:
             return [records]
-        has_members = records.shape.null_has_schema and as_struct(node) is not None
+        has_members = records.shape.null_has_schema and _struct_of(node) is not None
         if self._options.field and not has_members and self._part.absent(records).all():
             return [records]
         if node.schema.type is Type.ANY:
@@ -147,22 +147,25 @@ class TimestampConverter:
             _source_of(node.schema)
             column = column_of(target.as_optional(node.schema.optional))
             return _Converted(self._part.in_shape(shape, column), node, column)
-        struct = as_struct(node)
+        struct = _struct_of(node)
         if struct is None:
             raise _not_a_time(node.schema, "structs, when field is set")
         members = dict(fields(struct))
         if self._options.replace_null_with_default:
             members = {key: with_defaults(each) for key, each in members.items()}
         if name not in members:
-            made = _with_members(struct, members)
+            made = _in_place_of(node, _with_members(struct, members))
             return _Converted(self._part.in_shape(shape, made), None, None)
         source = member(struct, name)
         if self._options.replace_null_with_default:
             source = with_defaults(source)
         _source_of(source.schema)
         column = column_of(target.as_optional(source.schema.optional))
-        made = _with_members(struct, {**members, name: column})
-        return _Converted(self._part.in_shape(shape, made), source, column)
+        made = _in_place_of(node, _with_members(struct, {**members, name: column}))
+        shape = self._part.in_shape(shape, made)
+        return (
+            _Converted(shape, None, None) if _is_null(node) else _Converted(shape, source, column)
+        )
 
     def _millis(self, schema: Schema, times: pa.Array) -> pa.Array:
         """Return the milliseconds since 1970 of times in their original form."""
@@ -227,6 +230,24 @@ class TimestampConverter:
             raise _not_a_time(SCHEMALESS, "whole numbers and texts")
         kind = pa.int64() if schema.type is Type.INT64 else pa.large_string()
         return self._target(self._millis(schema, pa.array([value], kind)))[0].as_py()
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Constant) and node.value is None
+
+
+def _struct_of(node: Node) -> Struct | None:
+    """Return `node` as a struct of nodes, also a null with the schema of a struct; None if it is
+    not a struct."""
+    if _is_null(node) and node.schema.type is Type.STRUCT:
+        names = (field.name for field in node.schema.fields)
+        return Struct(node.schema, tuple(member(node, name) for name in names))
+    return as_struct(node)
+
+
+def _in_place_of(node: Node, struct: Struct) -> Node:
+    """Return the struct, or null with its schema where `node` is null in every record."""
+    return Constant(struct.schema, None) if _is_null(node) else struct
 
 
 def _with_members(struct: Struct, members: Mapping[str, Node]) -> Struct:
