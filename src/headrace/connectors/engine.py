@@ -470,11 +470,9 @@ class Engine(Generic[P]):
         with self._waiting.lock:
             self._warnings = tuple(self._source.warnings)
             state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
-            is_catching_up = self.state is State.STREAMING and not self._catch_up.is_over
+            catches_up = self.state is State.STREAMING and not self._catch_up.is_over
             self._watcher(
-                Situation(
-                    state, trouble, self._retries, seconds, self._warnings, waits, is_catching_up
-                )
+                Situation(state, trouble, self._retries, seconds, self._warnings, waits, catches_up)
             )
 
 

@@ -105,9 +105,8 @@ class RedoReader(SegmentReader):
         self._remined: Remined | None = None
         self.places = MinedPlaces(start, self._given_up)
         self.progress = MiningProgress(offset_scn=start.mined_from)
-        self._holder = RedoHolder(
-            config, start, is_debezium_compatible=options.is_debezium_compatible
-        )
+        is_compatible = options.is_debezium_compatible
+        self._holder = RedoHolder(config, start, is_debezium_compatible=is_compatible)
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
         self._parts, self._order = StatementParts(), RowOrder()
