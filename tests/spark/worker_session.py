@@ -39,11 +39,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
-<<<<<<< HEAD
-    """Delta's package for this Spark; empty if no package exists or can be fetched."""
-=======
     """The jar of Delta for this Spark; empty if Delta has none, or it cannot be fetched."""
->>>>>>> h-adopt
     try:
         return spark_delta_jars()
     except HeadraceError as error:
