@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.options import CATALOG, CLASSES, TABLE
+from headrace.sinks.replicas.modes.mode import OPTIONS as OF_MODES
 
 _SAME = {
     "catalog-name": "catalog.name",
@@ -60,6 +61,8 @@ def translated(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _name(name: str) -> str:
+    if name in OF_MODES:  # history.tables is no property of Iceberg's family `history.`
+        return name
     if name in _SAME:
         return _SAME[name]
     if name in _OF_CATALOG or name.startswith(_FAMILIES_OF_CATALOG):
@@ -74,7 +77,8 @@ def _upsert(text: str) -> dict[str, str]:
         "upsert",
         text,
         "a replica has one row for each key of its source",
-        "Leave it out, or set headrace.sink.mode=events to append events.",
+        "Leave it out, or set headrace.sink.mode=append for a row for each change, or events to "
+        "append events.",
     )
 
 

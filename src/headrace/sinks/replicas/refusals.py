@@ -9,6 +9,7 @@ from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
 NO_ENVELOPE = "replicas.no_envelope"
+OTHER_MODE = "replicas.other_mode"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
 
 
@@ -81,7 +82,7 @@ def no_document(setting: str, table: TableName | None = None) -> HeadraceError:
 
 def other_mode(table: TableName, mode: str, source: str, wanted: str) -> HeadraceError:
     return HeadraceError(
-        "replicas.other_mode",
+        OTHER_MODE,
         f"The table {table} has headrace.sink.mode={mode}, and that of {source or 'its source'} is "
         f"{wanted}",
         f"Choose {mode} for it (headrace.sink.mode, headrace.sink.append.tables, "

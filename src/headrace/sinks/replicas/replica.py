@@ -62,9 +62,9 @@ from headrace.sinks.replicas.source_columns import (
 
 log = logging.getLogger(__name__)
 OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
-FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT)
+FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT, refusals.OTHER_MODE)
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
-table, or it has more than the checkpoint of its query."""
+table, it has more than the checkpoint of its query, or another mode."""
 _MOST_TRIES = 5
 
 

@@ -8,6 +8,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.aliases import translated
 from headrace.sinks.iceberg.definition import DEFINITION
 from headrace.sinks.iceberg.options import IcebergOptions
 from headrace.sinks.replicas.options import Deletes, ReplicaOptions
@@ -93,3 +94,12 @@ def test_a_catalogs_class_is_its_type_and_headraces_names_win() -> None:
 def test_events_have_the_options_of_sparks_format() -> None:
     options = DEFINITION.own_options(config("headrace.sink.mode=events\n"))
     assert options["catalog-name"] == "mycatalog"
+
+
+def test_options_of_modes_are_no_properties_of_tables() -> None:
+    options = {"history.tables": "a", "append.tables": "b", "history.expire.min-snapshots": "3"}
+    assert translated(options) == {
+        "history.tables": "a",
+        "append.tables": "b",
+        "table.history.expire.min-snapshots": "3",
+    }
