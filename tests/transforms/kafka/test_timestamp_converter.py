@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace.transforms import apply_json
 from tests.golden.transforms.cases import stored_records
 
@@ -15,22 +17,25 @@ CHAIN = {
 }
 
 
+def value_of(chain: dict[str, str], record: dict[str, Any]) -> Any:
+    (made,) = apply_json(chain, [record])
+    assert made is not None
+    return made["value"]
+
+
 def test_the_null_of_a_delete_has_the_schema_of_the_converted_row() -> None:
     delete = stored_records()["pg_delete"]
     rows = delete["value"]["schema"]["fields"][1]["fields"]
-    names = [field["field"] for field in rows if field["type"] == "string"]
-    chain = {**CHAIN, "transforms.time.field": names[0]}
-    (made,) = apply_json(chain, [delete])
-    assert made is not None
-    assert made["value"]["payload"] is None
-    types = {field["field"]: field.get("name") for field in made["value"]["schema"]["fields"]}
-    assert types[names[0]] == "org.apache.kafka.connect.data.Timestamp"
+    name = next(field["field"] for field in rows if field["type"] == "string")
+    value = value_of({**CHAIN, "transforms.time.field": name}, delete)
+    assert value["payload"] is None
+    types = {field["field"]: field.get("name") for field in value["schema"]["fields"]}
+    assert types[name] == "org.apache.kafka.connect.data.Timestamp"
     assert list(types) == [field["field"] for field in rows]
 
 
 def test_the_null_of_a_delete_keeps_its_schema_without_the_field() -> None:
     delete = stored_records()["pg_delete"]
-    (made,) = apply_json({**CHAIN, "transforms.time.field": "absent"}, [delete])
-    assert made is not None
-    assert made["value"]["payload"] is None
-    assert made["value"]["schema"]["fields"] == delete["value"]["schema"]["fields"][1]["fields"]
+    value = value_of({**CHAIN, "transforms.time.field": "absent"}, delete)
+    assert value["payload"] is None
+    assert value["schema"]["fields"] == delete["value"]["schema"]["fields"][1]["fields"]
