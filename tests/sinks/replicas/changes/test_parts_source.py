@@ -12,6 +12,7 @@ from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_configuration
+from headrace.offsets.offset import NO_END
 from headrace.sinks.replicas.changes import parts_source
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts import describe, described, of_rows
@@ -51,7 +52,7 @@ def test_a_small_range_is_described_by_the_source_and_a_large_one_by_tasks(
     session = SimpleNamespace(
         slices=lambda _start, _end: [part],
         partitions=lambda slices: [("of", *slices)],
-        is_settled=lambda _end: True,
+        summary=lambda _end: NO_END,
     )
     names: list[str] = []
 
