@@ -233,7 +233,7 @@ class ReplicaSink(BatchSink):
         if tables:
             self._commit(self._micro_batch(batch), tables)
         self._finish_resyncs()
-        self._cuts.follow(parts)
+        self._cuts.follow(batch, parts)
         self._take_cut(batch)
         sweep_parts(self._parts, batch)
 

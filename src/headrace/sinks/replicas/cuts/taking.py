@@ -48,25 +48,33 @@ class NewerRows:
             if _has_queried_rows(offset):
                 replace_text(self._path, json.dumps({"batch": planned}))
 
-    def are_reached(self, batch: int, end: OffsetSummary) -> bool:
-        """Return whether the log up to the end of a committed micro-batch has all changes that
-        rows in the tables show; asks the database once for the end of its log. Raises OSError."""
+    def bound(self, batch: int) -> int | None:
+        """Return the place that the log has to reach after a committed micro-batch, as soon as that
+        has the rows and the database says it; None: it is not known yet. 0: there are no such
+        rows. Raises OSError."""
         try:
             known = json.loads(self._path.read_text())
         except FileNotFoundError:
-            return True
-        if "place" not in known:
-            if batch < known["batch"]:
-                return False
-            try:
-                known = {"place": self._end_of_log()}
-            except HeadraceError as error:
-                log.warning("There is no consistent cut after micro-batch %d: %s", batch, error)
-                return False
-            replace_text(self._path, json.dumps(known))
-        if end.place < known["place"]:
+            return 0
+        if "place" in known:
+            return int(known["place"])
+        if batch < known["batch"]:
+            return None
+        try:
+            place = self._end_of_log()
+        except HeadraceError as error:
+            log.warning("There is no consistent cut after micro-batch %d: %s", batch, error)
+            return None
+        replace_text(self._path, json.dumps({"place": place}))
+        return place
+
+    def are_reached(self, batch: int, end: OffsetSummary) -> bool:
+        """Return whether the log up to the end of a committed micro-batch has all changes that
+        rows in the tables show. Raises OSError."""
+        bound = self.bound(batch)
+        if bound is None or end.place < bound:
             return False
-        self._path.unlink()
+        self._path.unlink(missing_ok=True)
         return True
 
     def _end_of_log(self) -> int:
@@ -94,8 +102,10 @@ class CutTaker:
         self._time_ms = 0 if last is None else last.time_ms
         self._refresh = Deadline(0)
 
-    def follow(self, parts: Iterable[Part]) -> None:
-        """Note the times of the changes of a micro-batch."""
+    def follow(self, batch: int, parts: Iterable[Part]) -> None:
+        """Note the times of the changes of a committed micro-batch, and what its rows need. Raises
+        OSError."""
+        self._newer.bound(batch)
         self._time_ms = max([self._time_ms, *(part.source_ms for part in parts)])
 
     def take(
