@@ -178,14 +178,15 @@ class ReplicaDefinition(SinkDefinition):
 
     def erase(self, spark: SparkSession, query: SinkQuery, table: str, key: str) -> Iterator[str]:
         """See SinkDefinition. `table` is the name in the lake."""
+        from headrace.sinks.replicas.cuts.cut_log import release_cuts
         from headrace.sinks.replicas.maintaining import erase_from
         from headrace.sinks.replicas.runners import SparkRunner
 
         self.require_upkeep(query.config)
         lake = self.format().open(spark, self.own_options(query.config))
         try:
-            runner = SparkRunner(spark.sparkContext)
-            yield from erase_from(lake, query.state, table, key, runner)
+            runner, release = SparkRunner(spark.sparkContext), partial(release_cuts, query.state)
+            yield from erase_from(lake, query.state, table, key, runner, release)
         finally:
             lake.close()
 

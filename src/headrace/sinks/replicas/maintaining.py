@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -90,9 +90,17 @@ def maintain(
         yield Upkeep(name, merged, made)
 
 
-def erase_from(lake: Lake, state: Path, name: str, key: str, runner: Runner) -> Iterator[str]:
+def erase_from(
+    lake: Lake,
+    state: Path,
+    name: str,
+    key: str,
+    runner: Runner,
+    release: Callable[[TableName], int],
+) -> Iterator[str]:
     """Erase the rows of a key, a JSON object, from a table that a query keeps; yield lines about
-    what was erased and what may still have the key. `state` is the folder of the sink's state.
+    what was erased and what may still have the key. `state` is the folder of the sink's state;
+    `release` takes a table out of the consistent cuts, and returns the number of those that had it.
     Raises as `erase`, and HeadraceError("replicas.no_such_table")."""
     found = next((each for each in noted_tables(state) if str(each) == name), None)
     table = None if found is None else lake.table(found)
@@ -108,6 +116,9 @@ def erase_from(lake: Lake, state: Path, name: str, key: str, runner: Runner) -> 
         values = None
     if not isinstance(values, dict):
         raise _no_such_key(found, "is no JSON object", "its columns")
+    _keys_of(table, values)  # an invalid key releases nothing
+    if released := release(found):
+        yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     done = erase(table, values, runner)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
     for folder in _KEPT:

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.cuts.cut import Cut
-from headrace.sinks.replicas.cuts.cut_log import CUTS, CutLog, read_cuts, replaced_before
+from headrace.sinks.replicas.cuts.cut_log import (
+    CUTS,
+    CutLog,
+    read_cuts,
+    release_cuts,
+    replaced_before,
+)
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import ReplicaOptions
 
@@ -144,3 +150,20 @@ def test_a_cut_that_could_not_be_written_is_written_when_it_comes_again(
     full_disk.add(cut(2))
     full_disk.add(cut(3))
     assert [each.batch for each in listed(tmp_path)] == [1, 2, 3]
+
+
+def test_a_table_with_an_erased_key_is_in_no_recorded_cut_until_the_next_one(
+    tmp_path: Path,
+) -> None:
+    log = opened(tmp_path)
+    log.add(cut(1, 2, versions={A: "1", B: "1"}))
+    log.add(cut(2, 1, versions={B: "1"}))
+    log.add(cut(3, 1, versions={A: "3", B: "2"}))
+    assert release_cuts(tmp_path, A) == 2
+    assert [{*each.versions} for each in listed(tmp_path)] == [{B}, {B}, {B}]
+    assert all("erased" in each.missing[A] for each in listed(tmp_path))
+    assert release_cuts(tmp_path, A) == 0
+    later = opened(tmp_path)
+    later.add(cut(4, versions={A: "4", B: "2"}))
+    last = listed(tmp_path)[-1]
+    assert (last.versions, last.missing) == ({A: "4", B: "2"}, {})

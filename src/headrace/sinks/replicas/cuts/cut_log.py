@@ -18,6 +18,7 @@ from pathlib import Path
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.cuts.cut import Cut
+from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import ReplicaOptions
 
 CUTS = "cuts.jsonl"
@@ -88,6 +89,25 @@ def read_cuts(state: Path) -> CutList | None:
             "of the query begins a new one.",
         ) from None
     return CutList(table_format, lake, keep_ms, cuts)
+
+
+def release_cuts(state: Path, table: TableName) -> int:
+    """Take a table from which a key is erased out of all recorded cuts, because its versions in
+    them can no longer be read; returns the number of these cuts. The query must not run. Raises
+    HeadraceError("replicas.cuts_not_understood"), OSError."""
+    known = read_cuts(state)
+    if known is None or not any(table in cut.versions for cut in known.cuts):
+        return 0
+    cuts = [
+        replace(
+            cut,
+            versions={name: each for name, each in cut.versions.items() if name != table},
+            missing={**cut.missing, table: "a key was erased from it"},
+        )
+        for cut in known.cuts
+    ]
+    replace_text(state / CUTS, replace(known, cuts=cuts).text())
+    return sum(table in cut.versions for cut in known.cuts)
 
 
 class CutLog:
