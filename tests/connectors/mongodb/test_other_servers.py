@@ -210,7 +210,7 @@ def test_an_event_in_fragments_becomes_one_event_and_is_resumed_after_the_last_o
         modes = {"capture.mode": "change_streams_update_full_with_pre_image"}
         reader = Reader(properties(server.uri) | mode | modes)
         reader.until(1)
-        token = reader.offsets[-1]["resume_token"]
+        resume_token = reader.offsets[-1]["resume_token"]
         reader.restart().until(3)
         reader.stop()
     values = [json.loads(record["value"]) for record in reader.in_order()[:2]]
@@ -222,7 +222,7 @@ def test_an_event_in_fragments_becomes_one_event_and_is_resumed_after_the_last_o
     assert all(stage["pipeline"][-1] == {"$changeStreamSplitLargeEvent": {}} for stage in stages)
     starts = [stage["pipeline"][0]["$changeStream"].get("startAfter") for stage in stages]
     assert fragments[-1]["_id"] in starts
-    assert token
+    assert resume_token
 
 
 IMAGES_MISSING = {

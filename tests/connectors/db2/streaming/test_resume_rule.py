@@ -55,8 +55,11 @@ class Frames(SegmentReader):
 
 
 class Read(NamedTuple):
+    """The rows of a piece, and its bytes with their address."""
+
     rows: np.ndarray
-    spool: Spool
+    start: int
+    written: bytes
 
 
 def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2Position) -> Read:
@@ -87,18 +90,19 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
     piece.written = len(data)
     reader.begin_segment(0, 0)
     reader.index(piece, lambda *_: None, 0)
-    return Read(piece.index.rows[: reader.entries()[0]].copy(), spool)
+    rows_read = piece.index.rows[: reader.entries()[0]].copy()
+    start_of_piece, content = piece.segment.start, bytes(piece.segment.map[: piece.written])
+    spool.clear()
+    return Read(rows_read, start_of_piece, content)
 
 
 def stop(read: Read, row: int) -> Db2Position:
     """The position after a row, as read back from an offset."""
     start = Db2Offset("s", Db2Position(), 1)
     end = start.at(Db2Position().inside(read.rows[row]))
-    spool = read.spool
 
     def memory(address: int) -> memoryview:
-        segment = spool.pieces[0].segment
-        return memoryview(segment.map)[address - segment.start :]
+        return memoryview(read.written)[address - read.start :]
 
     position = ChangeNumbers(lambda: LSN_BYTES).shown(start, end, memory).position
     return Db2Position.from_json(position.to_json())

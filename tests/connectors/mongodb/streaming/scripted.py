@@ -160,6 +160,7 @@ def read(
         wait_for(enough)
     finally:
         receiver.close()
+        spool.clear()
     if receiver.error is not None:
         raise receiver.error
     return stream

@@ -32,11 +32,10 @@ NOON_MS = 1714564800000
 SESSION = {"id": bson.Binary(b"s" * 16, 4), "uid": b"u" * 32}
 
 
-def rows_of(*batches: Sequence[Event], end_token: Event | None = None, **more: Any) -> Read:
+def rows_of(*batches: Sequence[Event], **more: Any) -> Read:
     """The rows that are received of these batches."""
     last = batches[-1][-1]
     scripted = [(batch, batch[-1]["_id"]) for batch in batches]
-    scripted[-1] = (scripted[-1][0], end_token or last["_id"])
     time = last["clusterTime"]
     events = [event for batch in batches for event in batch if "splitEvent" not in event]
     of_that_time = sum(event.get("clusterTime") == time for event in events)
@@ -178,10 +177,11 @@ def test_events_of_one_time_are_numbered_also_after_a_restart() -> None:
 
 
 def test_the_token_after_a_batch_is_a_position_of_its_own() -> None:
-    stream = rows_of([event("insert", 5)], end_token=token(9))
+    cursor, complete = ScriptedCursor([([event("insert", 5)], token(9))]), at(9, 2) << 64
+    stream = read(cursor, lambda stream: stream.receiver.received.complete >= complete)
     end = MongoPosition().after(stream.receiver.received.end)
     assert end == at_token(bson.encode(token(9)))
-    assert stream.receiver.received.complete == at(9, 2) << 64
+    assert stream.receiver.received.complete == complete
 
 
 def test_a_stream_continues_after_the_token_of_its_start() -> None:
