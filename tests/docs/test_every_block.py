@@ -94,6 +94,7 @@ RUN_BY = {
         "": "docs/test_pages.py",
     },
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
+    "docs/guides/history.md": {"": "docs/test_history.py"},
     "docs/guides/verify.md": {"headrace verify": "cli/sinks/test_verify.py"},
 }  # fmt: skip
 """Words of each page's blocks, and the test that runs those blocks unchanged. The empty text means

@@ -14,7 +14,7 @@ from headrace.connect.images import cells
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
-from headrace.connectors.mongodb.streaming.known_collections import Collections
+from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.replies import ReplyMember, each_member, members
 from headrace.documents.bson import DOCUMENT, Kind
 from headrace.documents.fields import FieldRules
@@ -53,7 +53,7 @@ class ChangeEvents:
     def __init__(self) -> None:
         self._input = Guarded(_MOST + 64 + PADDING)
         self._output = Guarded(4 * _MOST + PADDING)
-        self._collections = Collections(
+        self._collections = KnownCollections(
             KeyRendering(EventSettings("p", MongoSource())),
             lambda _database, _name: True,
             lambda database, name: CollectionFacts(f"p.{database}.{name}", database, name),
@@ -75,7 +75,7 @@ class ChangeEvents:
         self._state[frames.AT] = source
         written = frames.write_frames(
             source + len(array) - 1, out, room,
-            address_of(self._collections.memory), self._collections.mask,
+            address_of(self._collections.namespaces), self._collections.mask,
             address_of(self._collections.table), address_of(self._collections.fields), 0,
             address_of(self._parts), address_of(self._parts), 0, address_of(self._state),
         )  # fmt: skip

@@ -198,7 +198,7 @@ def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
 def _no_such_key(table: TableName, what: str, columns: str) -> HeadraceError:
     return HeadraceError(
         "replicas.no_such_key",
-        f"The key to erase from {table} {what}",
+        f"The key to erase from {table}: it {what}",
         f"Name the key as a JSON object with {columns}.",
     )
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.cuts import cut_log
 from headrace.sinks.replicas.cuts.cut import Cut
 from headrace.sinks.replicas.cuts.cut_log import (
     CUTS,
@@ -94,7 +96,11 @@ def test_a_reader_lists_the_cuts_of_all_runs_until_a_later_one_is_old(
                     file.write(cut(batch + 1).line(None)[:left])
 
 
-def test_versions_expire_when_no_listed_cut_names_them(tmp_path: Path) -> None:
+def test_versions_expire_when_no_listed_cut_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000)
+    monkeypatch.setattr(cut_log, "time", clock)  # this file may have been imported long ago
     log, options = opened(tmp_path), ReplicaOptions(keep=timedelta(minutes=30))
     assert log.replaced_before() > datetime.now(UTC) - timedelta(minutes=181)
     for minutes_ago in (900, 500, 170, 0):

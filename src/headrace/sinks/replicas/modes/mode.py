@@ -65,9 +65,10 @@ class TableModes:
         a table that two options select."""
         chosen = [name for name, text in self.selections if _filter(text).accepts(source)]
         if len(chosen) > 1:
+            options = " and by ".join(f"headrace.sink.{name}" for name in chosen)
             raise HeadraceError(
                 "replicas.two_modes",
-                f"{source} is selected by {' and by '.join(f'headrace.sink.{n}' for n in chosen)}",
+                f"The table {source} is selected by {options}",
                 "Select each table by one of these options.",
             )
         return _MODES[chosen[0]] if chosen else self.default
