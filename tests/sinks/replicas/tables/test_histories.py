@@ -9,6 +9,7 @@ import pytest
 
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
+from tests.sinks.replicas.tables.transfers import ACCOUNTS, require_sums, transfer
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
@@ -88,41 +89,13 @@ def test_each_table_keeps_what_its_mode_says(replication: Replication) -> None:
 @of_every_format
 def test_balances_have_their_sum_at_the_end_of_each_transaction(replication: Replication) -> None:
     """And so they have when a run ends within the history, and files are merged."""
-    replication.database.execute(
-        "CREATE TABLE orders (id int PRIMARY KEY, balance int);"
-        "INSERT INTO orders SELECT i, 100 FROM generate_series(1, 10) i"
-    )
+    replication.database.execute(ACCOUNTS)
     chosen = random.Random(4)
     replication.run(history_tables=".*", compact_commits="2")
     for _ in range(3):
-        with replication.database.connect() as connection:
-            for _ in range(30):
-                giver, taker = chosen.sample(range(1, 11), 2)
-                amount = chosen.randint(1, 50)
-                with connection.transaction():
-                    for account, more in ((giver, -amount), (taker, amount)):
-                        connection.execute(
-                            "UPDATE orders SET balance = balance + %s WHERE id = %s",
-                            (more, account),
-                        )
+        transfer(replication.database, chosen, 30)
         replication.run(history_tables=".*", compact_commits="2")
     rows = replication.lake.rows("public", "orders")
     assert len(rows) == 10 + 3 * 30 * 2
-    ends: dict[object, str] = {}
-    for row in rows:
-        ends[row["valid_from"]] = max(ends.get(row["valid_from"], ""), row["valid_from_position"])
-    for time, place in ends.items():
-        at_time = [
-            row
-            for row in rows
-            if row["valid_from"] <= time and (row["valid_to"] is None or time < row["valid_to"])
-        ]
-        at_place = [
-            row
-            for row in rows
-            if row["valid_from_position"] <= place
-            and (row["is_current"] or place < row["valid_to_position"])
-        ]
-        for found in (at_time, at_place):
-            assert (len(found), sum(row["balance"] for row in found)) == (10, 1000)
+    require_sums(rows)
     assert sum(row["is_current"] for row in rows) == 10

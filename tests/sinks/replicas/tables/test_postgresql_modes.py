@@ -20,6 +20,7 @@ from tests.connectors.postgresql.harness import properties_with
 from tests.servers.postgresql import Database
 from tests.sinks.replicas.applying.folder_lake import FolderLake
 from tests.sinks.replicas.changes.change_readers import PostgresChanges
+from tests.sinks.replicas.tables.transfers import ACCOUNTS, require_sums, transfer
 
 pytestmark = pytest.mark.postgres
 
@@ -133,40 +134,12 @@ def test_each_table_keeps_what_its_mode_says(lakes: Lakes, database: Database) -
 def test_balances_have_their_sum_at_the_end_of_each_transaction(
     lakes: Lakes, database: Database
 ) -> None:
-    database.execute(
-        "CREATE TABLE orders (id int PRIMARY KEY, balance int);"
-        "INSERT INTO orders SELECT i, 100 FROM generate_series(1, 10) i"
-    )
+    database.execute(ACCOUNTS)
     lakes.run()
     chosen = random.Random(4)
     for _ in range(3):
-        with database.connect() as connection:
-            for _ in range(20):
-                giver, taker = chosen.sample(range(1, 11), 2)
-                amount = chosen.randint(1, 50)
-                with connection.transaction():
-                    for account, more in ((giver, -amount), (taker, amount)):
-                        connection.execute(
-                            "UPDATE orders SET balance = balance + %s WHERE id = %s",
-                            (more, account),
-                        )
+        transfer(database, chosen, 20)
         lakes.run()
     rows = lakes.rows("orders", "valid_from_position")
     assert len(rows) == 10 + 3 * 20 * 2
-    ends: dict[Any, str] = {}
-    for row in rows:
-        ends[row["valid_from"]] = max(ends.get(row["valid_from"], ""), row["valid_from_position"])
-    for time, place in ends.items():
-        at_time = [
-            row
-            for row in rows
-            if row["valid_from"] <= time and (row["valid_to"] is None or time < row["valid_to"])
-        ]
-        at_place = [
-            row
-            for row in rows
-            if row["valid_from_position"] <= place
-            and (row["is_current"] or place < row["valid_to_position"])
-        ]
-        for found in (at_time, at_place):
-            assert (len(found), sum(row["balance"] for row in found)) == (10, 1000)
+    require_sums(rows)
