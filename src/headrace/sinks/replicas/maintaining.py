@@ -115,7 +115,7 @@ def erase_from(
     except ValueError:
         values = None
     if not isinstance(values, dict):
-        raise _no_such_key(found, "is no JSON object", "its columns")
+        raise _no_such_key(found, "is not a JSON object", "its columns")
     _keys_of(table, values)  # an invalid key releases nothing
     if released := release(found):
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
@@ -198,7 +198,7 @@ def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
 def _no_such_key(table: TableName, what: str, columns: str) -> HeadraceError:
     return HeadraceError(
         "replicas.no_such_key",
-        f"The key to erase from {table}: it {what}",
+        f"The key to erase from {table} is not valid: it {what}",
         f"Name the key as a JSON object with {columns}.",
     )
 

@@ -150,9 +150,10 @@ def nologging_lobs(
         "(NOCACHE LOGGING);"
         for schema, table, column in unlogged
     )
+    columns = ", ".join(map(".".join, unlogged))
     return HeadraceError(
         "oracle.nologging",
-        f"Values of {', '.join(map('.'.join, unlogged))} that lie outside of their rows are not in "
+        f"Values of {columns} that lie outside of their rows are not in "
         "the redo: NOLOGGING is set, and the database does not force logging (FORCE_LOGGING of "
         "V$DATABASE)",
         f"{sql.remedy_in(container, ' '.join(remedies))} Partitions have a setting of their own "

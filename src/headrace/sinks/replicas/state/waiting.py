@@ -147,7 +147,7 @@ class WaitingChanges:
                 f"take {size} bytes",
                 "Set headrace.sink.kept.max.bytes to more than now "
                 f"({most}), or headrace.sink.first.copy=visible, and start "
-                "again: the copy goes on.",
+                "again: the copy continues.",
             )
         if not waiting.is_waiting:
             waiting.begin()
