@@ -31,7 +31,7 @@ from headrace.connect.records import (
     struct_of,
 )
 from headrace.connect.rows import Sequences
-from headrace.connect.schema import Field, Schema, Type
+from headrace.connect.schema import SCHEMALESS, Field, Schema, Type
 from headrace.connect.trees import as_struct, member
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.binary.converters import SimpleConverter, StringConverter
@@ -218,13 +218,32 @@ def test_headers_of_every_record_are_rendered_with_it() -> None:
         {header["key"]: header["value"] for header in entry}
         for entry in batch.column("headers").to_pylist()
     ]
-    every = [{"constant": b'"c"', "null": None, "cell": b'"%d"' % n} for n in range(3)]
+    every = [{"constant": b'"c"', "null": b"null", "cell": b'"%d"' % n} for n in range(3)]
     assert shown == [
         {**every[0], "made": b'"' + b"x" * 2_000_000 + b'"'},
-        {"created": b'"1"', **every[1], "made": None},
+        {"created": b'"1"', **every[1], "made": b"null"},
         {"deleted": b'"2"', **every[2], "made": b'"z"'},
     ]
     assert [next(iter(entry)) for entry in shown] == ["constant", "created", "deleted"]
+
+
+@pytest.mark.parametrize("schemas", [True, False])
+def test_a_null_header_keeps_its_schema_and_has_no_value_without_one(schemas: bool) -> None:
+    identity = ColumnIdentity()
+    headers = (
+        Header("constant", Constant(OPTIONAL, None)),
+        Header("made", column(identity)),
+        Header("schemaless", Constant(SCHEMALESS, None)),
+    )
+    records = three_rows().with_shape(Shape("t", None, None, headers))
+    records = records.with_column(identity, cells_of([None, b"a", None]))
+    converter = JsonConverter(JsonOptions(schemas_enable=schemas))
+    (batch,) = SliceConverter(converter, converter, converter).convert([records], Sequences(1))
+    shown = [[h["value"] for h in entry] for entry in batch.column("headers").to_pylist()]
+    null = b'{"schema":{"type":"string","optional":true},"payload":null}' if schemas else b"null"
+    assert [shown[0], shown[2]] == [[null, null, None]] * 2
+    assert [shown[1][0], shown[1][2]] == [null, None]
+    assert shown[1][1] != null
 
 
 def test_partitions_follow_their_records_into_the_total_order() -> None:

@@ -105,7 +105,7 @@ class CompiledShape:
             if isinstance(node, Constant):
                 text = converter.constant(shape.topic, node.schema, node.value)
                 return CompiledHeader(header.name, header.on, text)
-            program = converter.program(shape.topic, node, self.made, null_has_schema=False)
+            program = converter.program(shape.topic, node, self.made, null_has_schema=True)
         except HeadraceError as error:
             raise named(error, shape.topic, f"header {header.name}") from None
         return CompiledHeader(header.name, header.on, program=program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headrace.connect.records import Node
-from headrace.connect.schema import Schema
+from headrace.connect.schema import Schema, Type
 from headrace.converters.json.program import compile_json
 from headrace.converters.json.values import JsonOptions, render
 from headrace.converters.program import MadeColumns, Program
@@ -30,9 +30,9 @@ class JsonConverter:
         return compile_json(node, self.options, made, null_has_schema=null_has_schema)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
-        text = render(schema, value, self.options)
-        if text == "null":
+        if value is None and schema.type is Type.ANY:  # neither a schema nor a value
             return None
+        text = render(schema, value, self.options)
         if self.options.schemas_enable:
             text = f'{{"schema":{schema.json},"payload":{text}}}'
         return text.encode()
