@@ -70,14 +70,14 @@ def options(
     Raises HeadraceError with all errors of the configuration; `parts` has each one separately.
     Remarks about accepted properties are warnings (HeadraceWarning).
     """
-    from headrace.spark.query.options import options as checked
+    from headrace.spark.query.format_options import options as checked
 
     return checked(configuration, **properties)
 
 
 def register(spark: SparkSession) -> None:
     """Register `format("headrace")` in a session (Spark also finds it by itself)."""
-    from headrace.spark.source import HeadraceDataSource
+    from headrace.spark.data_source import HeadraceDataSource
     from headrace.spark.versions.registering import register as register_source
 
     register_source(spark, HeadraceDataSource)
@@ -201,9 +201,9 @@ def signal(
     file.
     Raises HeadraceError.
     """
-    from headrace.config.source import OF_SPARK
+    from headrace.config.formats import OF_SPARK
     from headrace.connectors.registry import parse_configuration, send_signal
-    from headrace.spark.query.options import read_configuration
+    from headrace.spark.query.format_options import read_configuration
 
     given, _ = read_configuration(properties, "headrace.signal").split(OF_SPARK)
     return send_signal(parse_configuration(given), type, data, name=id)

@@ -1,5 +1,5 @@
 """Spark imports this package by its name: `format("headrace")` needs no registration."""
 
-from headrace.spark.source import HeadraceDataSource as DefaultSource
+from headrace.spark.data_source import HeadraceDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

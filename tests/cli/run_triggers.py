@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import Pipeline, open_session
-from headrace.config.source import Properties
+from headrace.config.formats import Properties
 from headrace.connectors.registry import parse_configuration
 
 REQUIRED = {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace.cli import main
-from headrace.config.source import read_text
+from headrace.config.formats import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.sinks.file.options import FileOptions
 from headrace.spark.sinks.registry import find_sink

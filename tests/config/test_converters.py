@@ -11,7 +11,7 @@ from headrace.converters.cloudevents import CloudEventsConverter
 from headrace.converters.configured import converter_of
 from headrace.converters.json.converter import JsonConverter
 from headrace.errors import HeadraceError
-from headrace.spark.source import columns
+from headrace.spark.data_source import columns
 
 NEEDED = {
     "connector.class": "postgresql",

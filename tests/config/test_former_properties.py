@@ -11,7 +11,7 @@ import pytest
 import headrace
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import check_pipeline
-from headrace.config.source import Properties
+from headrace.config.formats import Properties
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError, HeadraceWarning
 

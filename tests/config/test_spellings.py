@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import options
-from headrace.config.source import read_file, read_mapping, read_text
+from headrace.config.formats import read_file, read_mapping, read_text
 from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError
 from tests.config.properties_text import format_properties

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector, parse_configuration
+from headrace.spark.data_source import HeadraceReader
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import query_kernels
-from headrace.spark.source import HeadraceReader
 from headrace.spark.task import read_slice
 
 PATIENCE_SECONDS = 300.0  # what a loaded machine may take for a moment's work

@@ -11,7 +11,7 @@ from headrace.cli import check
 from headrace.connectors.definition import ConnectorDefinition
 from headrace.connectors.engine import Engine
 from headrace.connectors.source import Source
-from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.snapshot_source import SnapshotSource
 from tests.connectors.lines import LineSource, Query
 
 

@@ -6,8 +6,8 @@ import ast
 import re
 
 import headrace
+from headrace.config.formats import Properties, read_text
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import Properties, read_text
 from headrace.connectors.registry import parse_configuration, parse_options
 from tests.docs.pages import ROOT, blocks
 

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from headrace.config.source import read_text
+from headrace.config.formats import read_text
 from headrace.connectors.registry import parse_configuration
 from release.components import NOT_OF_PRODUCT
 from tests.docs.pages import ROOT, Block, blocks, pages, project_pages

@@ -11,7 +11,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from headrace.config.source import read_text
+from headrace.config.formats import read_text
 from headrace.connectors.registry import parse_configuration
 from tests.installation import ROOT
 from tests.release.manifests import (

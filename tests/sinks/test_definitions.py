@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.sinks.file.definition import FileDefinition
 from headrace.spark.sinks import registry

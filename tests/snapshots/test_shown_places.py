@@ -15,13 +15,13 @@ from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.image_block import ImageBlock
+from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
-from headrace.snapshots.incremental.source import ChunkSource
 from headrace.snapshots.slices import ChunkQuery, ChunkSlice, SnapshotPlace, SnapshotReader
 from headrace.snapshots.slices import SnapshotRows as Rows
-from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.streaming.facts import EventSettings
 from tests.contract.journal.connector import JournalConfig
 from tests.contract.journal.events import JournalFacts, JournalSource

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.file.output import Output

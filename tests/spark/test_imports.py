@@ -13,7 +13,7 @@ HEAVY = ("numpy", "pyarrow", "numba", "psycopg", "rich", "confluent_kafka", "pan
     [
         # Spark's planning processes: they unpickle a source, ask for its schema and its reader.
         "import headrace.sinks.file.parts_source, headrace.connectors.postgresql.config",
-        "import headrace.spark.source, headrace.connectors.postgresql.config",
+        "import headrace.spark.data_source, headrace.connectors.postgresql.config",
         "import headrace.sinks.kafka.ranges_source, headrace.connectors.postgresql.config",
         "import pyspark_headrace_kafka",
         # The command until it has read its arguments.

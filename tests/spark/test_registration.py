@@ -16,9 +16,9 @@ from headrace.kafka import registry as client
 from headrace.kafka.registry import Registry
 from headrace.kafka.schema_ids import SchemaIds
 from headrace.spark import task
+from headrace.spark.data_source import HeadraceReader
 from headrace.spark.registration import SchemaRegistration
 from headrace.spark.slice_partition import partitions_of
-from headrace.spark.source import HeadraceReader
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer

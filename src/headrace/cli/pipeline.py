@@ -17,12 +17,12 @@ from headrace.cli.compile import start_compiling
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
+from headrace.config.formats import OF_SPARK, Properties, read_files
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import SnapshotMode
 from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.references import resolve
-from headrace.config.source import OF_SPARK, Properties, read_files
 from headrace.connectors.registry import (
     definition_of,
     open_connector,
@@ -86,13 +86,13 @@ class Pipeline:
     def _options(self) -> dict[str, str]:
         """Return the options of our sources. Raises HeadraceError for a schema that cannot be
         sampled."""
-        from headrace.spark.query.options import with_sampled_schemas
+        from headrace.spark.query.format_options import with_sampled_schemas
 
         return pack(with_sampled_schemas(self.properties, self.config))
 
     def stream(self, spark: SparkSession, checkpoint: Path) -> DataFrame:
         """Return the events of a query with this checkpoint, from the source `headrace`."""
-        from headrace.spark.source import HeadraceDataSource
+        from headrace.spark.data_source import HeadraceDataSource
 
         return self.read(spark, HeadraceDataSource, {}, checkpoint)
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
 from headrace.cli.messages import Messages
-from headrace.config.source import read_file
+from headrace.config.formats import read_file
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from headrace.config.source import PACKED, as_text
+from headrace.config.formats import PACKED, as_text
 
 
 def pack(properties: Mapping[str, object]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.config.credentials.changing import ChangingText
 from headrace.config.credentials.rotating import RotatingText
 from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored, superseded
+from headrace.config.formats import Properties
 from headrace.config.hidden import HiddenText
 from headrace.config.kinds import STATEMENTS, is_json
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
@@ -18,7 +19,6 @@ from headrace.config.references import (
     resolve_each,
 )
 from headrace.config.secret import HIDDEN, printable_name, secrets_in, without_passwords
-from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, is_elsewhere, nearest
 
 _OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)

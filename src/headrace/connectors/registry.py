@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.finding import error_of
+from headrace.config.formats import Properties, read_mapping, restore_case, unpack
 from headrace.config.references import resolve
-from headrace.config.source import Properties, read_mapping, restore_case, unpack
 from headrace.config.suggestions import nearest
 from headrace.connectors.definition import CheckResult, ConnectorDefinition
 from headrace.connectors.entry_points import load_definitions, values_of

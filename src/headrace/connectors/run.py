@@ -15,15 +15,15 @@ from headrace.connectors.source import Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
 from headrace.offsets.offset import Offset, P
 from headrace.signals.collection import SignalCollection, Watermarks
+from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
-from headrace.snapshots.incremental.source import ChunkSource
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import H, SnapshotSource
+from headrace.snapshots.snapshot_source import H, SnapshotSource
 from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.facts import EventSettings
-from headrace.streaming.reader import LogReader
+from headrace.streaming.log_reader import LogReader
 from headrace.streaming.streaming import EndMarks, Streaming, StreamOptions, Versions
 
 C = TypeVar("C", bound=ConnectorConfig)

@@ -15,7 +15,7 @@ from headrace.signals.progress import Pending, SignalProgress
 from headrace.signals.stored import reading
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
 from headrace.snapshots.notifications import announcements
-from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable, TableId
 from headrace.snapshots.walker import Walker
 

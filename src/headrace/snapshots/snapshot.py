@@ -19,7 +19,7 @@ from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.planner import SnapshotOptions, SnapshotPlanner, beginning
 from headrace.snapshots.slices import PREFACE_ORDINAL, ChunkSlice, PrefaceSlice, SnapshotPlace
-from headrace.snapshots.source import H, SnapshotSource
+from headrace.snapshots.snapshot_source import H, SnapshotSource
 from headrace.streaming.facts import EventSettings
 
 

@@ -13,7 +13,7 @@ from headrace.snapshots.chunks import (
     bound_from_json,
     bound_to_json,
 )
-from headrace.snapshots.source import SnapshotSource
+from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 _UNKNOWN_ROW_BYTES = 200

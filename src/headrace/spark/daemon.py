@@ -18,7 +18,7 @@ def preload() -> None:
     import pyarrow  # noqa: F401, ICN001
 
     import headrace.converters.configured
-    import headrace.spark.source
+    import headrace.spark.data_source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out
     from headrace.spark.kernels.compiled import load_compiled

@@ -21,9 +21,9 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
 from headrace.spark.checkpoint import force_log_to_disk
+from headrace.spark.data_source import HeadraceDataSource, HeadraceReader
 from headrace.spark.query.source_options import of_connector
 from headrace.spark.sinks.registry import find_sink
-from headrace.spark.source import HeadraceDataSource, HeadraceReader
 from headrace.spark.starting.collection import collection_paused
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.spool.backpressure import Backpressure
 from headrace.spool.spool import Piece, Spool
 from headrace.streaming.counts import TransactionCounts
-from headrace.streaming.reader import LogReader, Received
+from headrace.streaming.log_reader import LogReader, Received
 
 _LONGEST_WAIT_SECONDS = 0.25
 _LEAST_READ_BYTES = 4096

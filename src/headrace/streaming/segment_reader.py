@@ -18,7 +18,7 @@ from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.row_kernel import FULL, KEY, MORE, OWN_WORDS
-from headrace.streaming.reader import LogReader, Publish, Received
+from headrace.streaming.log_reader import LogReader, Publish, Received
 from headrace.streaming.relations import RelationVersions
 
 _HALF = (1 << 64) - 1

@@ -17,10 +17,10 @@ from headrace.spool.segment import SEGMENT_BYTES, Segment
 from headrace.spool.spool import Spool, memory_at
 from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.facts import EventSettings, Facts
+from headrace.streaming.log_reader import LogReader
 from headrace.streaming.passage import Inserter, Passage
 from headrace.streaming.range_rows import Cutter, PieceRows, RangeRows
 from headrace.streaming.ranges import Backlog, Limit, holds_rows, is_delivered, rows_until
-from headrace.streaming.reader import LogReader
 from headrace.streaming.receiver import Receiver
 from headrace.streaming.slices import FactsPacker, Lookup
 from headrace.streaming.stream_state import StreamState

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from headrace.config.finding import error_of
+from headrace.config.formats import Properties, read_mapping
 from headrace.config.properties.frames import ChainConfig
-from headrace.config.source import Properties, read_mapping
 from headrace.connect.json_records import read_records, write_records
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError

@@ -37,7 +37,7 @@ class ReadChain:
 
 def examine_chain(config: TransformsConfig) -> ReadChain:
     """Return the chain of a configuration; a step with a problem is left out."""
-    reading = _Reading(
+    reading = _ChainReading(
         {
             _COMPATIBILITY: str(config.headrace_compatibility),
             _MOST_CELLS: str(config.headrace_record_max_cells),
@@ -111,7 +111,7 @@ def _options(members: Sequence[Member[str]], alias: str) -> dict[str, str]:
     return {member.variables[1]: member.value for member in members if member.variables[0] == alias}
 
 
-class _Reading:
+class _ChainReading:
     def __init__(self, inherited: Mapping[str, str]) -> None:
         """`inherited`: the values of options that are not given."""
         self._inherited = inherited

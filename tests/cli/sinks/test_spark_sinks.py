@@ -11,7 +11,7 @@ import pytest
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_run_arguments, check_pipeline, spark_settings
-from headrace.config.source import read_text
+from headrace.config.formats import read_text
 from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.config.formats import read_text
 from headrace.config.secret import Secret
-from headrace.config.source import read_text
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError

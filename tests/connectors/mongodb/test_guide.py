@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from bson import json_util
 
-from headrace.config.source import read_text
+from headrace.config.formats import read_text
 from headrace.connectors.mongodb import errors
 from headrace.connectors.mongodb.shell_json import to_extended_json
 from headrace.connectors.registry import check, parse_configuration

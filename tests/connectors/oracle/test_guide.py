@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headrace.config.source import Properties
+from headrace.config.formats import Properties
 from headrace.connectors.oracle import errors, sql
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.registry import check, parse_configuration

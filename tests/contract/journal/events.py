@@ -9,7 +9,7 @@ from headrace.connect.records import Cell, Concat, Constant, Image, Node, RowFie
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.events import ColumnCells
 from headrace.debezium.source_info import source_block, source_schema
-from headrace.snapshots.incremental.source import Target
+from headrace.snapshots.incremental.chunk_source import Target
 from headrace.streaming.cell_facts import CellFacts
 from headrace.streaming.facts import EventSettings
 

@@ -14,7 +14,7 @@ _TICK_SECONDS = 0.01
 
 
 class JournalReader(SegmentReader):
-    """See headrace.streaming.reader.LogReader. `options`: those of row_kernel.add_change."""
+    """See headrace.streaming.log_reader.LogReader. `options`: those of row_kernel.add_change."""
 
     head = HEAD
     kernel = staticmethod(index_frames)

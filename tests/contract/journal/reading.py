@@ -13,12 +13,17 @@ from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.image_block import ImageBlock
+from headrace.snapshots.incremental.chunk_source import (
+    ChunkSource,
+    ChunkTransaction,
+    KeyRange,
+    Skipped,
+)
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import ChunkSource, ChunkTransaction, KeyRange, Skipped
 from headrace.snapshots.incremental.visibility import SeenBefore
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery, SnapshotRows
-from headrace.snapshots.source import HeldSnapshot, SnapshotHolder, SnapshotSource
+from headrace.snapshots.snapshot_source import HeldSnapshot, SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 from headrace.streaming.changes.key_columns import KeyRendering
 from tests.contract.journal.events import JournalFacts
@@ -75,7 +80,7 @@ class State(ChunkTransaction[JournalFacts], HeldSnapshot, SnapshotRows):
 
 
 class JournalSnapshot(SnapshotHolder[State], SnapshotSource[PlacePosition, State]):
-    """See headrace.snapshots.source.SnapshotSource."""
+    """See headrace.snapshots.snapshot_source.SnapshotSource."""
 
     page_bytes = 1024
 
@@ -115,7 +120,7 @@ class JournalSnapshot(SnapshotHolder[State], SnapshotSource[PlacePosition, State
 
 @dataclass(frozen=True)
 class RowChunks(ChunkSource[JournalFacts]):
-    """See headrace.snapshots.incremental.source.ChunkSource. `facts` are by collection."""
+    """See headrace.snapshots.incremental.chunk_source.ChunkSource. `facts` are by collection."""
 
     journal: Journal
     facts: Mapping[str, JournalFacts]

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import Pipeline, check_pipeline
 from headrace.cli.sinks import PipelineStream, with_sink
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import finished_batch
 from headrace.spark.sinks.definition import Sink, SinkDefinition, SinkQuery

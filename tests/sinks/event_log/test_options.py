@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.config.formats import read_mapping
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.event_log.definition import DEFINITION

@@ -11,7 +11,7 @@ import pytest
 from bson import Decimal128, Int64
 from pyspark.sql import SparkSession
 
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import find_sink

@@ -57,7 +57,7 @@ def of_source(columns: str, **types: pa.DataType) -> TableSchema:
 
 def test_a_column_after_others_that_it_preceded_may_be_another_one() -> None:
     current, wanted = of_source("id a b c"), of_source("id b c a")
-    with pytest.raises(HeadraceError, match=r"shop\.orders: a stands behind columns") as error:
+    with pytest.raises(HeadraceError, match=r"shop\.orders: a is now after columns") as error:
         change(current, wanted)
     assert error.value.code == "replicas.column_ambiguous"
     assert not change(current, wanted, Ambiguous.RENAME)

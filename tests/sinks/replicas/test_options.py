@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.config.formats import read_mapping
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import read_mapping
 from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.modes.mode import Mode

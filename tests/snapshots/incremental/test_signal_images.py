@@ -14,9 +14,9 @@ from headrace.connect.images import make_image
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.offsets.position import PlacePosition
 from headrace.signals.collection import Cells, signal_columns
+from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
-from headrace.snapshots.incremental.source import ChunkSource
 from headrace.streaming.passage import Passage
 from tests.contract.journal.connector import JournalConfig
 from tests.contract.journal.events import JournalFacts

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import StructType
 
+from headrace.spark.data_source import HeadraceDataSource
 from headrace.spark.query import status_files
 from headrace.spark.query.situations import SituationsReader, newest_on_server
 from headrace.spark.query.source_options import SITUATIONS
 from headrace.spark.query.status_files import own_file
-from headrace.spark.source import HeadraceDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

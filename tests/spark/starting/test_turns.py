@@ -16,7 +16,7 @@ from headrace.sinks.event_log.source import EventLogReader
 from headrace.sinks.file.parts_source import PartsReader
 from headrace.sinks.kafka.ranges_source import KafkaReader
 from headrace.sinks.replicas.changes.parts_source import ReplicaPartsReader
-from headrace.spark.source import HeadraceReader
+from headrace.spark.data_source import HeadraceReader
 from headrace.spark.starting import turns
 from headrace.spark.starting.turns import cores, first_turn, turn
 

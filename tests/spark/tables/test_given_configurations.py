@@ -11,7 +11,7 @@ import pytest
 import headrace
 from headrace.connectors import registry
 from headrace.errors import HeadraceError
-from headrace.spark.query.options import is_configuration
+from headrace.spark.query.format_options import is_configuration
 from headrace.spark.tables import fold, table
 
 GIVEN = {

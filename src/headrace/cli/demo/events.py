@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.cli.demo.demonstration import Demonstration, row_differences
 from headrace.cli.pipeline import Pipeline, Session, check_pipeline
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.connectors.definition import DemoDatabase
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rich.text import Text
 from headrace.cli.demo.demonstration import Demonstration, Row, row_differences
 from headrace.cli.pipeline import Pipeline, Session, check_pipeline
 from headrace.cli.sinks import PipelineStream, with_sink
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import sinks
 

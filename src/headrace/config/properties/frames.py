@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headrace.config.finding import PropertyFinding
+from headrace.config.formats import Properties, read_mapping
 from headrace.config.kinds import TEXT
 from headrace.config.properties.compatibility import CompatibilityConfig, RecordBoundsConfig
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import ConverterName
 from headrace.config.properties.transforms import FailedRecordsConfig, TransformsConfig
 from headrace.config.property import Group, PassThrough, Property
-from headrace.config.source import Properties, read_mapping
 
 INPUT = "headrace.input."
 _ROLES = ("key", "value", "header")

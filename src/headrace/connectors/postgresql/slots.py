@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from headrace.config.source import OF_SPARK, read_file
+from headrace.config.formats import OF_SPARK, read_file
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError

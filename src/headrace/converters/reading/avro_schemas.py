@@ -31,7 +31,7 @@ _LOGICAL = {
     ("int", "time-millis"): "org.apache.kafka.connect.data.Time",
     ("long", "timestamp-millis"): "org.apache.kafka.connect.data.Timestamp",
 }
-Read = Callable[[bytes, int, "_Reading"], tuple[object, int]]
+Read = Callable[[bytes, int, "_ValueReading"], tuple[object, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
     Raises HeadraceError("reading.not_understood") and ("connect.too_many_cells").
     """
     try:
-        value, end = kind.read(raw, 0, _Reading(most_cells, len(raw)))
+        value, end = kind.read(raw, 0, _ValueReading(most_cells, len(raw)))
     except (IndexError, ValueError, TypeError, StructError, RecursionError):
         end, value = -1, None
     if end != len(raw):
@@ -310,7 +310,7 @@ def _block(raw: bytes, place: int) -> tuple[bytes, int]:
     return raw[place : place + length], place + length
 
 
-class _Reading(Allowance):
+class _ValueReading(Allowance):
     """State while one value is read. `decimals` are the decimals of the value, by scale and bytes:
     equal ones are one object, so that later steps convert it only once."""
 
@@ -326,7 +326,7 @@ def _reader(kind: AvroType) -> Read:
         return read
     null, other = bytes([2 * kind.null]), bytes([2 - 2 * kind.null])
 
-    def union(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+    def union(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
         branch = raw[place : place + 1]
         if branch == null:
             return None, place + 1
@@ -340,13 +340,13 @@ def _reader(kind: AvroType) -> Read:
     return union
 
 
-def _text(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
+def _text(raw: bytes, place: int, _reading: _ValueReading) -> tuple[object, int]:
     text, place = _block(raw, place)
     return text.decode(), place
 
 
 def _enum_reader(kind: AvroType) -> Read:
-    def symbol(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
+    def symbol(raw: bytes, place: int, _reading: _ValueReading) -> tuple[object, int]:
         index, place = read_long(raw, place)
         if index < 0:
             raise ValueError
@@ -358,7 +358,7 @@ def _enum_reader(kind: AvroType) -> Read:
 def _bytes_reader(kind: AvroType) -> Read:
     is_block, size = kind.kind == "bytes", kind.size
 
-    def held(raw: bytes, place: int, _reading: _Reading) -> tuple[bytes, int]:
+    def held(raw: bytes, place: int, _reading: _ValueReading) -> tuple[bytes, int]:
         if is_block:
             return _block(raw, place)
         return raw[place : place + size], place + size
@@ -367,7 +367,7 @@ def _bytes_reader(kind: AvroType) -> Read:
         return held
     scale = decimal_scale(kind.schema)
 
-    def decimal(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+    def decimal(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
         value, place = held(raw, place, reading)
         made = reading.decimals.get((scale, value))
         if made is None:
@@ -384,7 +384,7 @@ def _record_reader(kind: AvroType) -> Read:
     count = len(kind.inner)
     members = [(n, inner.read) for n, inner in zip(kind.schema.places, kind.inner, strict=True)]
 
-    def record(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+    def record(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
         made: dict[str, object] = {}
         reading.take(count)
         for name, read in members:
@@ -400,7 +400,7 @@ def _items_reader(kind: AvroType) -> Read:
     of_key = _text if kind.kind == "map" else kind.inner[0].read
     of_value = kind.inner[-1].read
 
-    def items(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+    def items(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
         made: list[object] = []
         pairs: dict[object, object] = {}
         while True:

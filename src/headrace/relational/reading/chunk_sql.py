@@ -11,7 +11,7 @@ from headrace.relational.reading.key_order import KeyColumn, is_beyond
 from headrace.relational.table import Column
 from headrace.signals.progress import Key
 from headrace.snapshots.chunks import Chunk, Cut
-from headrace.snapshots.incremental.source import KeyRange
+from headrace.snapshots.incremental.chunk_source import KeyRange
 
 _NUMBER = "headrace row number"
 _ALIAS = "t"

@@ -11,7 +11,7 @@ from headrace.relational.catalog import T, TableCatalog
 from headrace.relational.events import RelationFacts
 from headrace.relational.table import Column
 from headrace.signals.progress import Pending
-from headrace.snapshots.incremental.source import Skipped
+from headrace.snapshots.incremental.chunk_source import Skipped
 from headrace.streaming.changes.key_columns import KeyRendering
 
 

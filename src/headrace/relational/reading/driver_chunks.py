@@ -18,9 +18,9 @@ from headrace.relational.rows.fetch_sizes import rows_at_once
 from headrace.relational.rows.images import RowImages
 from headrace.relational.table import Column
 from headrace.signals.progress import Key, Pending
+from headrace.snapshots.incremental.chunk_source import ChunkSource, KeyRange, Skipped
 from headrace.snapshots.incremental.lanes import Lane, Lanes, S
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import ChunkSource, KeyRange, Skipped
 from headrace.streaming.changes.key_columns import KeyRendering
 
 READING = "Reading a chunk"

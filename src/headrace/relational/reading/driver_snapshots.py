@@ -23,7 +23,7 @@ from headrace.relational.schema_changes import OPERATION, SchemaChangeFacts, sch
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import KeyBound
 from headrace.snapshots.slices import PrefaceRecord
-from headrace.snapshots.source import H, SnapshotHolder, SnapshotSource
+from headrace.snapshots.snapshot_source import H, SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 TAKING, ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
@@ -51,8 +51,11 @@ class QueryRefusedError(Exception):
 class DriverSnapshots(
     SnapshotTables[StoredTable], SnapshotHolder[H], SnapshotSource[P, H], Generic[P, H]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. `reads_rows` is False for a snapshot of the
-    tables' structures only. `is_prefaced`: schema changes precede rows."""
+    """See `headrace.snapshots.snapshot_source.SnapshotSource`.
+
+    `reads_rows` is False for a snapshot of the tables' structures only. `is_prefaced`: schema
+    changes precede rows.
+    """
 
     def __init__(
         self,

@@ -16,16 +16,16 @@ from headrace.relational.reading.chunk_targets import TableTarget
 from headrace.relational.table import Column
 from headrace.signals.progress import Key
 from headrace.snapshots.image_block import ImageBlock
+from headrace.snapshots.incremental.chunk_source import KeyRange, Skipped
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import KeyRange, Skipped
 
 Block = tuple[np.ndarray, np.ndarray]
 """Images of rows, and their offsets (one more than rows)."""
 
 
 class KeyRanges(ABC, Generic[T]):
-    """The SQL part of `headrace.snapshots.incremental.source.ChunkTransaction`; subclasses run the
-    queries."""
+    """The SQL part of `headrace.snapshots.incremental.chunk_source.ChunkTransaction`;
+    subclasses run the queries."""
 
     @property
     @abstractmethod

@@ -32,8 +32,8 @@ _COUNTED_PAGES = 128
 
 
 class SnapshotTables(ABC, Generic[T]):
-    """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a catalog;
-    subclasses query the held snapshot. Methods raise HeadraceError."""
+    """The part of `headrace.snapshots.snapshot_source.SnapshotSource` that concerns tables,
+    over a catalog; subclasses query the held snapshot. Methods raise HeadraceError."""
 
     dialect: str
     """sqlglot's name of the SQL of filters."""

@@ -79,7 +79,7 @@ class Bookkeeping:
         if not slices:
             return []
         self._check_partitions(max(slices) + 1)
-        reading = _Reading(self._options, checkpoint, slices)
+        reading = _MarkerSearch(self._options, checkpoint, slices)
         try:
             return reading.run()
         finally:
@@ -94,7 +94,7 @@ class Bookkeeping:
             patience.pause(0.1)
 
 
-class _Reading:
+class _MarkerSearch:
     """A single read: backwards from the end, until each marker is found or the start is reached."""
 
     def __init__(self, options: KafkaOptions, checkpoint: str, slices: Sequence[int]) -> None:

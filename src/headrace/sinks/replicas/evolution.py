@@ -286,11 +286,11 @@ def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> He
 def _placed_elsewhere(name: TableName, columns: Sequence[str]) -> HeadraceError:
     return HeadraceError(
         "replicas.column_ambiguous",
-        f"{name}: {', '.join(columns)} stands behind columns that it stood before, and the log "
-        "does not say whether it was dropped and added again",
+        f"{name}: {', '.join(columns)} is now after columns that followed it, and the log does not "
+        "say whether it was dropped and added again",
         "Set headrace.sink.ambiguous.columns=replace, if it was, or rename, if it has the values "
         "that it had, and start again; leave it out afterwards. Or copy the table again: headrace "
-        f"resync {name}.",
+        f"resync FILE {name} --checkpoint STATE.",
     )
 
 

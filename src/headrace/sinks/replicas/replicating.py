@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from headrace.config.formats import OF_SPARK, Properties
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import OF_SPARK, Properties
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.definition import ReplicaDefinition
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.spark.jvm.jars import find_jars
-from headrace.spark.query.options import read_configuration, with_sampled_schemas
+from headrace.spark.query.format_options import read_configuration, with_sampled_schemas
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 from headrace.spark.sinks.registry import find_sink, sinks
 from headrace.spark.state_folder import exclusive

@@ -14,10 +14,10 @@ from headrace.connect.records import Records, Shape, group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.offsets.offset import Offset, OffsetObject
 from headrace.signals.progress import Insert, Pending
+from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.inserts import chunk_block, transaction_of
 from headrace.snapshots.incremental.reader import ChunkReader
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import ChunkSource
 from headrace.streaming.facts import EventSettings, shape_of
 
 _SEQUENCES = Sequences(1)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError
+from headrace.snapshots.incremental.chunk_source import KeyRange, Skipped, T
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import KeyRange, Skipped, T
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Generic
 
 from headrace.signals.progress import Insert, Key, Pending, SignalProgress
-from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
-from headrace.snapshots.incremental.sizes import ChunkSizes
-from headrace.snapshots.incremental.source import (
+from headrace.snapshots.incremental.chunk_source import (
     ChunkSource,
     ChunkTransaction,
     KeyRange,
     Skipped,
     T,
 )
+from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
+from headrace.snapshots.incremental.sizes import ChunkSizes
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.signals.progress import Insert, Pending
+from headrace.snapshots.incremental.chunk_source import ChunkSource, Skipped
 from headrace.snapshots.incremental.inserts import Block, chunk_block, notification_block
 from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
-from headrace.snapshots.incremental.source import ChunkSource, Skipped
 
 log = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ from headrace.signals.processor import SignalProcessor
 from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import followed_tables, tables_to_read, tables_to_stop
 from headrace.signals.signal import ExecuteSnapshot, Signal
+from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.inserts import (
     Block,
     Insertions,
@@ -39,7 +40,6 @@ from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
 from headrace.snapshots.incremental.repeated import RepeatedChunks
 from headrace.snapshots.incremental.rows import ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes
-from headrace.snapshots.incremental.source import ChunkSource
 from headrace.snapshots.incremental.window import Wave
 from headrace.snapshots.tables import TableId
 from headrace.spool.segment import Segment

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import types
 
 from headrace.config.finding import error_of
+from headrace.config.formats import Properties, read_mapping
 from headrace.config.properties.frames import FrameSettings, examine_frame
-from headrace.config.source import Properties, read_mapping
 from headrace.converters.configured import converters_of
 from headrace.converters.reading.configured import record_reader
 from headrace.errors import HeadraceError

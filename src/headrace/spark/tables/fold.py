@@ -8,12 +8,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
+from headrace.config.formats import OF_SPARK
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.source import OF_SPARK
 from headrace.connectors.registry import parse_configuration
 from headrace.debezium.envelope import PLACEHOLDER
 from headrace.errors import HeadraceError
-from headrace.spark.query.options import Configured, read_configuration
+from headrace.spark.query.format_options import Configured, read_configuration
 from headrace.spark.tables.order import Order, any_of, content
 from headrace.spark.tables.placeholders import can_show, shows
 

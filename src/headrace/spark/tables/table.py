@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from headrace.config.formats import OF_SPARK
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import OF_SPARK
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema
@@ -30,7 +30,7 @@ from headrace.converters.typed.types import typed
 from headrace.documents.target_schema.ddl import ddl
 from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
-from headrace.spark.query.options import is_configuration, read_configuration
+from headrace.spark.query.format_options import is_configuration, read_configuration
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
 from headrace.spark.tables.misfits import CORRUPT, refused

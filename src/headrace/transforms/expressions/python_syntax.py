@@ -64,7 +64,7 @@ def parse_python(text: str) -> Tree:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             parsed = ast.parse(text, mode="eval")
-        return _Reading(text).tree(parsed.body)
+        return _PythonTranslation(text).tree(parsed.body)
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         before = "".join(text.splitlines(keepends=True)[: line - 1])
@@ -75,7 +75,7 @@ def parse_python(text: str) -> Tree:
         raise not_understood(text, 0, str(error) or "it is nested too deep") from None
 
 
-class _Reading:
+class _PythonTranslation:
     def __init__(self, text: str) -> None:
         self.text = text
 

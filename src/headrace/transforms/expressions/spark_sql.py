@@ -112,12 +112,12 @@ def parse_spark_sql(text: str) -> Tree:
     if len(parsed) != 1 or parsed[0] is None:
         raise not_understood(text, 0, "one expression is expected")
     try:
-        return _Reading(text).tree(parsed[0])
+        return _SqlTranslation(text).tree(parsed[0])
     except RecursionError:
         raise not_understood(text, 0, "it is nested too deep") from None
 
 
-class _Reading:
+class _SqlTranslation:
     def __init__(self, text: str) -> None:
         self.text = text
 

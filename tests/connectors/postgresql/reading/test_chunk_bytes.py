@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from headrace.connectors.postgresql.reading.key_ranges import PostgresRanges
+from headrace.snapshots.incremental.chunk_source import Skipped
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import Skipped
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 

@@ -21,7 +21,7 @@ from headrace.spool.spool import Spool
 from headrace.streaming.changes.id_table import IdTable
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyScratch
-from headrace.streaming.reader import LogReader, Received
+from headrace.streaming.log_reader import LogReader, Received
 from headrace.streaming.receiver import Receiver
 from tests.connectors.postgresql.harness import wait_for
 from tests.connectors.postgresql.replication.pgoutput import begin, commit, insert

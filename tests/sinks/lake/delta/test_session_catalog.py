@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headrace.config.source import OF_SPARK, read_mapping, read_text
+from headrace.config.formats import OF_SPARK, read_mapping, read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.definition import DEFINITION

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.config.formats import read_text
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.aliases import translated

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headrace.config.source import read_mapping, read_text
+from headrace.config.formats import read_mapping, read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.aliases import translated

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.source import read_mapping
+from headrace.config.formats import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments, DocumentColumns

@@ -26,9 +26,9 @@ from headrace.relational.reading.driver_chunks import READING, DriverChunks, Dri
 from headrace.relational.reading.kept_connection import KeptConnection
 from headrace.relational.table import Column
 from headrace.signals.progress import Key
+from headrace.snapshots.incremental.chunk_source import KeyRange, Skipped
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import KeyRange, Skipped
 from headrace.snapshots.incremental.visibility import SeenBefore
 
 

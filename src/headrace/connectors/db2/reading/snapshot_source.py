@@ -35,7 +35,7 @@ from headrace.relational.reading.driver_snapshots import ASKING, TAKING, DriverS
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import HeldSnapshot
+from headrace.snapshots.snapshot_source import HeldSnapshot
 from headrace.snapshots.tables import Leaf
 
 

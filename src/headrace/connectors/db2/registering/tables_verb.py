@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from headrace.config.source import read_file
+from headrace.config.formats import read_file
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.change_tables import stored_name
 from headrace.connectors.db2.properties.modes import Db2Platform

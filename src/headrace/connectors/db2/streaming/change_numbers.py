@@ -13,7 +13,7 @@ from headrace.connectors.db2.lsn import ORDER_BYTES, place_of
 from headrace.connectors.db2.position import Db2Offset, Db2Position, DeliveredChange
 from headrace.connectors.db2.streaming import frames
 from headrace.offsets.position import Position
-from headrace.streaming.reader import Received
+from headrace.streaming.log_reader import Received
 from headrace.streaming.streaming import EndMarks
 
 

@@ -65,7 +65,7 @@ class Db2ReaderOptions:
 
 
 class ChangeTablesReader(SegmentReader):
-    """See headrace.streaming.reader.LogReader."""
+    """See headrace.streaming.log_reader.LogReader."""
 
     head = struct.Struct("!I")
     kernel = staticmethod(index_frames)

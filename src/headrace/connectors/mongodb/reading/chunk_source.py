@@ -40,15 +40,15 @@ from headrace.connectors.mongodb.starting.run import Run
 from headrace.documents.fields import FieldRules
 from headrace.signals.progress import Key, Pending
 from headrace.snapshots.image_block import ImageBlock
-from headrace.snapshots.incremental.lanes import Lanes
-from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import (
+from headrace.snapshots.incremental.chunk_source import (
     ChunkSource,
     ChunkTransaction,
     KeyRange,
     Skipped,
     Target,
 )
+from headrace.snapshots.incremental.lanes import Lanes
+from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.visibility import SeenBefore
 from headrace.streaming.changes.key_columns import KeyRendering
 

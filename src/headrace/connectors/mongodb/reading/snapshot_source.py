@@ -40,7 +40,7 @@ from headrace.snapshots.chunks import Chunk, Cut, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import HeldSnapshot, SnapshotSource
+from headrace.snapshots.snapshot_source import HeldSnapshot, SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 log = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from headrace.documents.kernels.field_kernel import FIELD_EXISTS
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
-from headrace.streaming.reader import Received
+from headrace.streaming.log_reader import Received
 from headrace.streaming.segment_reader import SegmentReader
 
 _INT32, _WORD = struct.Struct("<i"), struct.Struct("<q")
@@ -86,7 +86,7 @@ class _Batch:
 
 
 class ChangeStreamReader(SegmentReader):
-    """See headrace.streaming.reader.LogReader. Places are those of MongoPosition."""
+    """See headrace.streaming.log_reader.LogReader. Places are those of MongoPosition."""
 
     end_type = index.END
 

@@ -25,9 +25,9 @@ from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.relational.reading.driver_chunks import READING, DriverChunks, DriverRanges, Target
 from headrace.relational.reading.kept_connection import KeptConnection
 from headrace.relational.table import Column
+from headrace.snapshots.incremental.chunk_source import KeyRange, Skipped
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import KeyRange, Skipped
 from headrace.snapshots.incremental.visibility import SeenBefore
 
 

@@ -49,7 +49,7 @@ from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import HeldSnapshot
+from headrace.snapshots.snapshot_source import HeldSnapshot
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 log = logging.getLogger(__name__)

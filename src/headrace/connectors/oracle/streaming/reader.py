@@ -81,7 +81,7 @@ OpenTables = Callable[[Describe, TextOptions], StreamTables]
 
 
 class RedoReader(SegmentReader):
-    """See headrace.streaming.reader.LogReader."""
+    """See headrace.streaming.log_reader.LogReader."""
 
     head = struct.Struct("!I")
     kernel = staticmethod(index_frames)

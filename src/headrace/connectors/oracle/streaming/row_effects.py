@@ -349,11 +349,11 @@ class RowEffects:
             actions[row] = hold_kernel.NOTHING
             table = f"{members[redo_rows.SEG_OWNER]}.{members[redo_rows.TABLE_NAME]}"
             scn = members[redo_rows.SCN]
-            reason = members[redo_rows.INFO] or "STATUS is 2"
+            info = members[redo_rows.INFO] or "STATUS is 2"
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
-                    f"LogMiner returns no statement for a change of {table} at SCN {scn}: {reason}",
+                    f"LogMiner returns no statement for a change of {table} at SCN {scn}: {info}",
                     "The table's columns changed since then, or have types that LogMiner does not "
                     "mine: set log.mining.strategy=hybrid, or "
                     "event.processing.failure.handling.mode=warn, which leaves out these changes.",

@@ -25,9 +25,9 @@ from headrace.connectors.postgresql.replication.publication import not_published
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.signals.progress import Pending
+from headrace.snapshots.incremental.chunk_source import ChunkSource, KeyRange, Skipped
 from headrace.snapshots.incremental.lanes import Lanes
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.source import ChunkSource, KeyRange, Skipped
 
 _APPLICATION = "headrace incremental"
 # A standby assigns no transaction ids; there, the xmax of a snapshot.

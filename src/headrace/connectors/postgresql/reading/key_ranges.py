@@ -20,7 +20,7 @@ from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.errors import HeadraceError
 from headrace.relational.reading.chunk_targets import TableTarget as ChunkTarget
 from headrace.relational.reading.key_ranges import Block, KeyRanges
-from headrace.snapshots.incremental.source import Skipped
+from headrace.snapshots.incremental.chunk_source import Skipped
 
 READING = "Reading a chunk"
 _TIME_IS_OVER = "57014"

@@ -61,7 +61,7 @@ from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.planner import AttemptOver
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.snapshot import Snapshot
-from headrace.snapshots.source import SnapshotHolder, SnapshotSource
+from headrace.snapshots.snapshot_source import SnapshotHolder, SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 log = logging.getLogger(__name__)
@@ -74,8 +74,11 @@ _DESCRIPTIONS = 3
 class PostgresSnapshotSource(
     SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. A waiting snapshot calls `waiting.check`;
-    `watch` releases its locks once another session has waited long for them."""
+    """See `headrace.snapshots.snapshot_source.SnapshotSource`.
+
+    A waiting snapshot calls `waiting.check`; `watch` releases its locks once another session has
+    waited long for them.
+    """
 
     page_bytes = PAGE_BYTES
     sql = SQL

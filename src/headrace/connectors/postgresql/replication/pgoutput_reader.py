@@ -65,7 +65,7 @@ class PgoutputReaderOptions:
 
 
 class PgoutputReader(SegmentReader):
-    """See headrace.streaming.reader.LogReader. Places are LSNs."""
+    """See headrace.streaming.log_reader.LogReader. Places are LSNs."""
 
     head_bytes = 5  # of a frame: its type and its length
 

@@ -18,11 +18,11 @@ from headrace.sinks.replicas.changes.schemas import table_name
 from headrace.sinks.replicas.files.reading import conformed
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.snapshots.incremental.chunk_source import Skipped
 from headrace.snapshots.incremental.current_rows import CurrentRows
 from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
 from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.sizes import ChunkSizes
-from headrace.snapshots.incremental.source import Skipped
 from headrace.spark.task import read_records
 
 _NAME = "headrace verify"

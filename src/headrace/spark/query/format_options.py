@@ -9,10 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.config.finding import error_of
-from headrace.config.packing import pack
-from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.property import attribute_name
-from headrace.config.source import (
+from headrace.config.formats import (
     OF_SPARK,
     Properties,
     read_file,
@@ -20,6 +17,9 @@ from headrace.config.source import (
     read_packed,
     unpack,
 )
+from headrace.config.packing import pack
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.property import attribute_name
 from headrace.connectors.registry import examine, find_definition, sampled_schema
 from headrace.documents.target_schema.ddl import ddl
 from headrace.errors import HeadraceError, HeadraceWarning
