@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace.config.properties.execution import ExecutionConfig
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.connect.evaluation.values import values
 from headrace.connect.json_records import read_records, write_records
@@ -135,6 +136,23 @@ def test_a_misspelt_option_is_an_error_and_an_unknown_one_a_warning() -> None:
     assert [problem.property for problem in examined.problems] == ["transforms.a.add_fields"]
     assert "did you mean transforms.a.add.fields?" in examined.problems[0].message
     assert [warning.property for warning in examined.warnings] == ["transforms.a.vendor.setting"]
+
+
+class StepsConfig(TransformsConfig, ExecutionConfig):
+    """The properties of a connector that examine the options of its transforms."""
+
+
+@pytest.mark.parametrize("setting", ["fail", "warn"])
+def test_the_setting_for_unknown_properties_holds_for_options(setting: str) -> None:
+    step = {"type": "RegexRouter", "regex": "a", "replacement": "b", "replacemnt": "c",
+            "vendor.setting": "1", "negat": "true"}  # fmt: skip
+    given = properties(a=step) | {"headrace.unknown.properties": setting}
+    examined = examine_chain(StepsConfig.parse(given))
+    unknown = {f"transforms.a.{name}" for name in ("replacemnt", "vendor.setting", "negat")}
+    problems = {problem.property for problem in examined.problems}
+    warnings = {warning.property for warning in examined.warnings}
+    assert (problems, warnings) == ((unknown, set()) if setting == "fail" else (set(), unknown))
+    assert bool(examined.chain.steps) == (setting == "warn")
 
 
 def test_a_transform_of_ones_own_is_found_by_module_and_name() -> None:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from headrace.errors import HeadraceError
 
 _IGNORED = "config.ignored"
+UNKNOWN = "config.unknown_property"
+"""The code for names that no declaration has."""
 NOT_SUPPORTED = "config.not_supported"
 """The code for settings that are valid, but not supported by this version."""
 
@@ -44,6 +46,19 @@ def superseded(name: str, successor: str) -> PropertyFinding:
         f"{name} has no effect, because {successor} is set",
         "Remove it.",
     )
+
+
+def with_unknown_ones(
+    problems: Sequence[PropertyFinding], warnings: Sequence[PropertyFinding], *, fail: bool | None
+) -> tuple[list[PropertyFinding], list[PropertyFinding]]:
+    """Return problems and warnings. Findings about unknown properties are problems if `fail`,
+    warnings if not; None leaves them as they are."""
+    if fail is None:
+        return list(problems), list(warnings)
+    others = [finding for finding in problems if finding.code != UNKNOWN]
+    other_warnings = [finding for finding in warnings if finding.code != UNKNOWN]
+    unknown = [finding for finding in (*problems, *warnings) if finding.code == UNKNOWN]
+    return (others + unknown, other_warnings) if fail else (others, other_warnings + unknown)
 
 
 def summarized(findings: Iterable[PropertyFinding]) -> Iterator[PropertyFinding]:

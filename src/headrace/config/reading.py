@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.config.credentials.changing import ChangingText
 from headrace.config.credentials.rotating import RotatingText
-from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored, superseded
+from headrace.config.finding import NOT_SUPPORTED, UNKNOWN, PropertyFinding, ignored, superseded
 from headrace.config.formats import Properties
 from headrace.config.hidden import HiddenText
 from headrace.config.kinds import STATEMENTS, is_json
@@ -245,7 +245,7 @@ class Reading:
         try:
             return declaration.kind.parse(trimmed)
         except ValueError as error:
-            is_secret = declaration.kind.is_secret
+            is_secret = _is_secret(declaration, name)
             shown = self._show(text, is_secret=is_secret)
             is_hidden = is_secret or has_reference(text)
             detail = "" if is_hidden else str(error)
@@ -274,7 +274,7 @@ class Reading:
         if isinstance(declaration, Property) and declaration.refused_values:
             allowed = [v for v in declaration.kind.values if v not in declaration.refused_values]
             remedy = f"Use {' or '.join(allowed)}"
-        shown = self._show(text, is_secret=declaration.kind.is_secret)
+        shown = self._show(text, is_secret=_is_secret(declaration, name))
         message = refusal.replace("{value}", repr(shown))
         self.problems.append(
             PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
@@ -360,9 +360,7 @@ class Reading:
                 remedy += ", or set headrace.unknown.properties=warn to have it ignored"
             owner = self._prefix.removesuffix(".") or "this connector"
             message = f"{printable}{self._where(name)} is not a property of {owner}{guess}"
-            finding = PropertyFinding(
-                "config.unknown_property", self._prefix + name, message, f"{remedy}."
-            )
+            finding = PropertyFinding(UNKNOWN, self._prefix + name, message, f"{remedy}.")
             (self.problems if fails else self.warnings).append(finding)
 
     def _show(self, text: str, *, is_secret: bool) -> str:
@@ -390,6 +388,13 @@ def _split(text: str) -> list[str]:
 def _refused(declaration: Property[Any] | Family[Any]) -> str:
     reason = declaration.status.reason
     return f"is not supported: {reason}" if reason else "is not supported"
+
+
+def _is_secret(declaration: Property[Any] | Family[Any], name: str) -> bool:
+    """Return whether the value of the property `name` must not be shown."""
+    if isinstance(declaration, Family):
+        return declaration.is_secret(name)
+    return declaration.kind.is_secret
 
 
 def _refusal(declaration: Property[Any], value: object, name: str) -> str:

@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from headrace.config.finding import PropertyFinding, error_of, superseded
+from headrace.config.finding import (
+    UNKNOWN,
+    PropertyFinding,
+    error_of,
+    superseded,
+    with_unknown_ones,
+)
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.execution import ExecutionConfig
+from headrace.config.properties.modes import UnknownProperties
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
 from headrace.config.suggestions import distance, nearest
@@ -41,7 +48,8 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         {
             _COMPATIBILITY: str(config.headrace_compatibility),
             _MOST_CELLS: str(config.headrace_record_max_cells),
-        }
+        },
+        _unknown_fail(config),
     )
     named_predicates = tuple(config.predicates or ())
     predicates: dict[str, Predicate] = {}
@@ -86,6 +94,13 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
     )
 
 
+def _unknown_fail(config: TransformsConfig) -> bool | None:
+    """Return whether unknown options are errors; None: only those that seem misspelt."""
+    if isinstance(config, ExecutionConfig) and config.is_set("headrace.unknown.properties"):
+        return config.headrace_unknown_properties == UnknownProperties.FAIL
+    return None
+
+
 def _share_headers(steps: Sequence[ChainStep]) -> None:
     """See SharesHeaders: a transform with `passes_records` does not make new records."""
     for step in steps:
@@ -112,9 +127,10 @@ def _options(members: Sequence[Member[str]], alias: str) -> dict[str, str]:
 
 
 class _ChainReading:
-    def __init__(self, inherited: Mapping[str, str]) -> None:
-        """`inherited`: the values of options that are not given."""
-        self._inherited = inherited
+    def __init__(self, inherited: Mapping[str, str], unknown_fail: bool | None) -> None:
+        """`inherited`: the values of options that are not given. `unknown_fail`: whether unknown
+        options are errors (`with_unknown_ones`)."""
+        self._inherited, self._unknown_fail = inherited, unknown_fail
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
 
@@ -206,19 +222,29 @@ class _ChainReading:
 
     def _note_misspelt(self, options: dict[str, str], prefix: str) -> None:
         """Remove options that are almost certainly a misspelling of an option that every transform
-        has, and record a problem: without that option the transform would apply to other
+        has, and record the finding: without that option the transform would apply to other
         records."""
         for name in list(options):
             meant = next((each for each in _OF_EVERY if distance(name.lower(), each, 1) <= 1), None)
             if meant is not None:
                 del options[name]
-                self.problem(
-                    "config.unknown_property",
+                misspelt = PropertyFinding(
+                    UNKNOWN,
                     prefix + name,
                     f"{prefix}{name} is not a property of {prefix.removesuffix('.')}; "
                     f"did you mean {prefix}{meant}?",
                     f"Rename it to {prefix}{meant}.",
                 )
+                self._record([misspelt], [])
+
+    def _record(
+        self, problems: Sequence[PropertyFinding], warnings: Sequence[PropertyFinding]
+    ) -> bool:
+        """Record findings. Return whether some are problems."""
+        problems, warnings = with_unknown_ones(problems, warnings, fail=self._unknown_fail)
+        self.problems += problems
+        self.warnings += warnings
+        return bool(problems)
 
     def _current(
         self, declaration: Declaration[Any], options: dict[str, str], prefix: str
@@ -256,9 +282,7 @@ class _ChainReading:
         inherited = {name: text for name, text in self._inherited.items() if name in declared}
         options = {**inherited, **options}
         config, problems = declaration.options.examine(options, prefix=prefix)
-        self.problems += problems
-        self.warnings += config.warnings
-        if problems:
+        if self._record(problems, config.warnings):
             return None
         try:
             return declaration.make(config)

@@ -237,6 +237,32 @@ def test_an_outbox_payload_that_has_too_many_values_taken_apart_is_a_dead_letter
         assert "has more than 1,000,000 values" in reason(letter)
 
 
+@pytest.mark.parametrize("time", [9_223_372_036_854_775, -(2**63), 1_700_000_000_000_000_000])
+def test_a_time_that_spark_cannot_hold_is_null(time: int) -> None:
+    names = ("id", "aggregatetype", "aggregateid", "payload")
+    text = {"type": "string", "optional": True}
+    at = {"type": "int64", "optional": True, "field": "at"}
+    columns = [*(text | {"field": n} for n in names), at]
+    of_row = {"type": "struct", "optional": True, "fields": columns}
+    fields = [of_row | {"field": "before"}, of_row | {"field": "after"}, text | {"field": "op"},
+              {"type": "int64", "field": "ts_ms"}]  # fmt: skip
+    schema = {"type": "struct", "name": "s.t.Envelope", "fields": fields}
+
+    def inserted(at: int) -> bytes:
+        after = {"id": "1", "aggregatetype": "x", "aggregateid": "1", "payload": "{}", "at": at}
+        event = {"before": None, "after": after, "op": "c", "ts_ms": 1}
+        return json.dumps({"schema": schema, "payload": event}).encode()
+
+    outbox = READ | {
+        "transforms": "outbox", "transforms.outbox.type": "EventRouter",
+        "transforms.outbox.table.field.event.timestamp": "at",
+        "transforms.outbox.route.topic.replacement": "t",
+    }  # fmt: skip
+    (made,) = made_of(inserted(time), outbox, sound=inserted(1_700_000_000_000))
+    assert made["topic"] == "t"
+    assert (made["timestamp"] is None) == (time != 9_223_372_036_854_775)
+
+
 def test_an_array_of_empty_objects_with_many_fields_is_a_dead_letter() -> None:
     fields = [{"type": "int8", "optional": True, "field": f"c{n}"} for n in range(3_000)]
     array = {"type": "array", "items": {"type": "struct", "fields": fields}}

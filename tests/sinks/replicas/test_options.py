@@ -185,6 +185,8 @@ def test_an_option_that_is_almost_another_one_is_an_error_and_others_are_warning
     assert warnings(SINK | {"headrace.sink.table.x": "y"}) == []
     with pytest.raises(HeadraceError, match=r"headrace\.sink\.colour"):
         warnings(SINK | {"headrace.sink.colour": "red", "headrace.unknown.properties": "fail"})
+    unknown = {"headrace.sink.delets": "soft", "headrace.unknown.properties": "warn"}
+    assert len(warnings(SINK | unknown)) == 1
 
 
 def test_all_options_that_are_almost_others_are_named() -> None:

@@ -1,5 +1,5 @@
-"""DDL on the stand-in, as far as scripts and the demo need it: CREATE, ALTER, DROP, TRUNCATE and
-RENAME of tables. The statement's text is in the redo."""
+"""DDL on the stand-in, as far as scripts and the demo need it: CREATE, ALTER, DROP and TRUNCATE of
+tables. The statement's text is in the redo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace_demo.oracle.transactions import Transactions
 
 _NAME = r'((?:"[^"]+"|\w+)\.(?:"[^"]+"|[\w$#]+))'
 _STATEMENT = re.compile(
-    rf"\s*(CREATE|ALTER|DROP|TRUNCATE|RENAME)\s+(?:GLOBAL\s+TEMPORARY\s+)?TABLE\s+{_NAME}\s*(.*?);?\s*$",
+    rf"\s*(CREATE|ALTER|DROP|TRUNCATE)\s+(?:GLOBAL\s+TEMPORARY\s+)?TABLE\s+{_NAME}\s*(.*?);?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 _KEY = re.compile(r"(?:CONSTRAINT\s+\S+\s+)?PRIMARY\s+KEY\s*\(([^)]*)\)", re.IGNORECASE)
@@ -105,8 +105,8 @@ def _alter(database: Database, table: Table, rest: str) -> None:
     elif words[0] == "ADD":
         for part in _parts(_inside(rest[3:])):
             column = Column.parse(part)
-            rows = database.store
-            connection.execute(f"ALTER TABLE {quoted} ADD COLUMN {rows.declaration(column)}")
+            declaration = database.store.declaration(column)
+            connection.execute(f"ALTER TABLE {quoted} ADD COLUMN {declaration}")
             default = (column.default or "").strip("'")
             if column.default is not None and default.upper() != "NULL":
                 connection.execute(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from headrace.config.configuration import Configuration
-from headrace.config.finding import PropertyFinding
+from headrace.config.finding import UNKNOWN, PropertyFinding
 from headrace.config.kinds import BOOLEAN, TEXT, choice, integer
 from headrace.config.properties.converter_options import option_problems
 from headrace.config.properties.modes import CONVERTER_CLASSES, ConverterName, DecimalFormat
@@ -244,7 +244,7 @@ class ConverterConfig(Configuration):
             if near is not None:
                 shown = prefix + printable_name(name)
                 yield PropertyFinding(
-                    "config.unknown_property",
+                    UNKNOWN,
                     prefix + name,
                     f"{shown} is not an option of a converter; did you mean {near}?",
                     f"Rename it to {near}.",

@@ -157,7 +157,7 @@ def _topic_of(batch: pa.RecordBatch, row: int) -> str:
 
 
 def _timestamps(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return numbers as timestamps; null beyond the range."""
+    """Return milliseconds as timestamps; null beyond the range of microseconds."""
     most = np.iinfo(np.int64).max // 1000
     has_room = pc.and_(pc.less_equal(milliseconds, most), pc.greater_equal(milliseconds, -most))
     sound = pc.if_else(has_room, milliseconds, pa.scalar(None, milliseconds.type))
@@ -169,7 +169,7 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _times(made: list[Records], batch: pa.RecordBatch) -> pa.Array | None:
-    """Return the records' own times by row, in milliseconds; None: unchanged times."""
+    """Return the records' own times by row, in milliseconds; None: no record has one."""
     if not any(records.shape.timestamp is not None for records in made):
         return None
     times = np.zeros(batch.num_rows, np.int64)
@@ -194,10 +194,10 @@ def _output(
     columns = []
     for each in schema:
         if each.name == "timestamp":
-            chosen = pa.nulls(len(rows), each.type) if times is None else times.take(index)
-            if times is not None:
-                chosen = chosen.cast(pa.timestamp("ms", each.type.tz)).cast(each.type)
-            columns.append(chosen)
+            if times is None:
+                columns.append(pa.nulls(len(rows), each.type))
+            else:
+                columns.append(_timestamps(times.take(index), each.type))
         elif each.name in OF_KAFKA:
             columns.append(_cast(rendered.column(each.name), each.type))
         else:

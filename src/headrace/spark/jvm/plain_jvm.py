@@ -32,12 +32,13 @@ def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
     )
 
     py4j = str(spark_jar("py4j"))
+    java = find_java() / "bin" / "java"
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # at DEBUG it logs what is sent
     try:
         port, token, process = launch_gateway(
             jarpath=py4j,
             classpath=os.pathsep.join(class_path),
-            java_path=str(find_java() / "bin" / "java"),
+            java_path=str(java),
             javaopts=list(_OPTIONS),
             die_on_exit=True,
             enable_auth=True,

@@ -218,10 +218,14 @@ class SinkDefinition(Protocol):
         return next((each for each in self.options if distance(name, each, 1) <= 1), None)
 
     def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
-        """Return the warnings about options that the sink does not know. Raises
-        HeadraceError("spark.unknown_sink_option") for an option whose name is similar to a known
-        one, and for every unknown one if headrace.unknown.properties=fail."""
+        """Return the warnings about options that the sink does not know.
+
+        Raises HeadraceError("spark.unknown_sink_option") for every unknown one if
+        headrace.unknown.properties=fail; if that property is not set, for options whose names are
+        similar to a known one.
+        """
         warnings, errors = list[HeadraceError](), list[HeadraceError]()
+        default = not config.is_set("headrace.unknown.properties")
         for name in self.unknown_options(config):
             near = self.nearest_option(name)
             guess = f"; did you mean headrace.sink.{near}?" if near else ""
@@ -230,7 +234,7 @@ class SinkDefinition(Protocol):
                 f"{self.written(config, name)}: the sink {self.name} has no such option{guess}",
                 "Leave it out, or write it as the sink's guide has it.",
             )
-            is_error = near or config.headrace_unknown_properties == "fail"
+            is_error = near if default else config.headrace_unknown_properties == "fail"
             (errors if is_error else warnings).append(error)
         if len(errors) > 1:
             raise HeadraceError(

@@ -89,6 +89,35 @@ def test_only_row_groups_that_may_have_a_key_are_read(
     assert read == [(files[0].path, ("id",), [0, 3]), (files[0].path, ("note",), [3])]
 
 
+def test_large_values_inside_of_nested_columns_make_small_batches(tmp_path: Path) -> None:
+    member = pa.struct([("text", pa.string()), ("b", pa.int64())])
+    columns = {
+        "id": pa.int64(), "tags": pa.list_(pa.string()), "a": member,
+        "notes": pa.map_(pa.string(), member), "last": pa.int64(),
+    }  # fmt: skip
+    schema = TableSchema(tuple(Column(*each) for each in columns.items()), ("id",))
+    ids = {name: number for number, name in enumerate(columns, 1)}
+    storage = FolderStorage(tmp_path, schema, ids)
+    for large in ("tags", "a", "notes"):
+        texts = [f"{number}".zfill(100_000) for number in range(200)]
+        rows = pa.table(
+            {
+                "id": list(range(200)),
+                "tags": [[text] if large == "tags" else [] for text in texts],
+                "a": [{"text": text if large == "a" else "", "b": -5} for text in texts],
+                "notes": [[("k", {"text": text})] if large == "notes" else [] for text in texts],
+                "last": list(range(1000, 1200)),
+            },
+            schema=pa.schema(list(columns.items())),
+        )
+        with DataFileReader(storage, storage.write_rows(rows, large)) as reader:
+            assert reader.bytes_of([large], 0) > 19_000_000
+            assert reader.bounds("last", 0) == (1000, 1199)
+            batches = list(reader.batches(list(columns)))
+            assert pa.concat_tables(batches).equals(rows)
+            assert max(batch.num_rows for batch in batches) < 64
+
+
 @pytest.mark.parametrize("at_once", [1, 15, 10**6])
 def test_how_much_is_looked_up_at_a_time_changes_nothing(
     storage: FolderStorage, monkeypatch: pytest.MonkeyPatch, at_once: int

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying.batches import Batch, apply_batch
 from headrace.sinks.replicas.applying.equality import equal_values
+from headrace.sinks.replicas.applying.versions import closed
 from headrace.sinks.replicas.changes.part import Operation
 from headrace.sinks.replicas.files.compacting import compact
+from headrace.sinks.replicas.files.live_rows import live_rows
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import with_own_columns
@@ -243,6 +245,17 @@ def test_files_of_closed_versions_are_not_read(
     assert all(files[path] for path in opened)
     history.apply([[(300, Truncate())]])
     history.check()
+
+
+def test_no_version_ends_before_it_begins(history: History) -> None:
+    (file,) = history.table.files.values()
+    rows = live_rows(history.table.storage, file)
+    first = min(row["valid_from"] for row in rows.to_pylist())
+    clock_lags = round((first - timedelta(hours=1)).timestamp() * 1_000_000)
+    ended = closed(rows, (sequence(10**6), clock_lags)).to_pylist()
+    assert [row["valid_to"] for row in ended] == [row["valid_from"] for row in ended]
+    before_all = closed(rows, ("", clock_lags)).to_pylist()
+    assert all(row["valid_to_position"] == row["valid_from_position"] for row in before_all)
 
 
 def test_a_value_that_neither_the_batch_nor_the_current_version_has_is_an_error(

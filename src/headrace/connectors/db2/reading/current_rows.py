@@ -55,8 +55,8 @@ def _await_capture(config: Db2Config) -> None:
             if deadline.is_over:
                 raise HeadraceError(
                     "db2.capture_behind",
-                    "Capture has not read the log up to the rows that were read from the tables: "
-                    "its synchpoint is more than five minutes old",
+                    "Capture did not read the log up to the rows that were read from the tables "
+                    "within five minutes",
                     "Start Capture (asncap), and compare again.",
                     retriable=True,
                 )

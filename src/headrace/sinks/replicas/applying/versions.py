@@ -183,11 +183,11 @@ class Versions(Folding):
 
 def closed(rows: pa.Table, truncate: Truncate) -> pa.Table:
     """Return current versions, closed at a TRUNCATE, or at another place in the log. A version that
-    begins after this place ends where it begins."""
+    begins after this place, or after its time, ends where or when it begins."""
     place, time = truncate
     begins = rows[FROM_PLACE]
     ends = {
-        VALID_TO: pa.repeat(pa.scalar(time, pa.int64()).cast(INSTANT), rows.num_rows),
+        VALID_TO: pc.max_element_wise(rows[VALID_FROM], pa.scalar(time, pa.int64()).cast(INSTANT)),
         TO_PLACE: pc.if_else(pc.greater(begins, place), begins, pa.scalar(place, pa.string())),
         IS_CURRENT: pa.repeat(pa.scalar(False), rows.num_rows),
     }
