@@ -143,7 +143,7 @@ class ConverterConfig(Configuration):
         "key.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "Settings of another converter than json, by their names in Kafka Connect.",
+        "Settings of a key converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )
@@ -151,7 +151,7 @@ class ConverterConfig(Configuration):
         "value.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "The same for values.",
+        "Settings of a value converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )
@@ -159,7 +159,7 @@ class ConverterConfig(Configuration):
         "header.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "The same for headers.",
+        "Settings of a header converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )

@@ -62,6 +62,9 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         ("sequence", "sequence"),
     )
 
+    database_hostname = RelationalConfig.database_hostname.with_meaning(
+        "Host of the server, or the folder of its Unix socket."
+    )
     database_port = RelationalConfig.database_port.with_default("5432")
     database_user = RelationalConfig.database_user.with_meaning(
         "A role with LOGIN and REPLICATION; `headrace check` says what it lacks."
