@@ -169,7 +169,7 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
     chain = {"transforms": "t"}
     if is_predicate:
         chain |= {
-            "transforms.t.type": "KafkaFilter",
+            "transforms.t.type": "org.apache.kafka.connect.transforms.Filter",
             "transforms.t.predicate": "p",
             "predicates": "p",
         }

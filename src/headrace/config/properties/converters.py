@@ -57,7 +57,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON keys.",
+        "Whether null becomes the field's default in JSON keys.",
     )
     key_converter_schemas_cache_size = Property(
         "key.converter.schemas.cache.size",
@@ -93,7 +93,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON values.",
+        "Whether null becomes the field's default in JSON values.",
     )
     value_converter_schemas_cache_size = Property(
         "value.converter.schemas.cache.size",
@@ -129,7 +129,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON header values.",
+        "Whether null becomes the field's default in JSON header values.",
     )
     header_converter_schemas_cache_size = Property(
         "header.converter.schemas.cache.size",

@@ -82,9 +82,9 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownColumns),
         "fail",
         Group.HEADRACE,
-        "What `headrace.table` does with a column that events have and that the table (MongoDB: "
-        "the sample of documents) did not have when the query started: `fail` ends the query, "
-        "which has the column after a restart; `drop` leaves the column out.",
+        "What `headrace.table` does with a column that events have and that the table (of "
+        "documents: the sample) did not have when the query started: `fail` ends the query, which "
+        "has the column after a restart; `drop` leaves the column out.",
     )
     headrace_spool_max_bytes = Property(
         "headrace.spool.max.bytes",

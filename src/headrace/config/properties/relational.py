@@ -177,7 +177,7 @@ class RelationalConfig(ConnectorConfig):
         "column.truncate.to.LENGTH.chars",
         REGEX_LIST,
         Group.VALUES,
-        "Cuts texts of these columns.",
+        "Cuts texts of the listed columns to LENGTH characters.",
         pattern=r"column\.truncate\.to\.(\d+)\.chars",
         case_matters=False,
     )
@@ -185,7 +185,7 @@ class RelationalConfig(ConnectorConfig):
         "column.mask.with.LENGTH.chars",
         REGEX_LIST,
         Group.VALUES,
-        "Replaces texts of these columns by asterisks.",
+        "Replaces texts of the listed columns by LENGTH asterisks.",
         pattern=r"column\.mask\.with\.(\d+)\.chars",
         case_matters=False,
     )
@@ -193,7 +193,7 @@ class RelationalConfig(ConnectorConfig):
         "column.mask.hash.v2.ALGORITHM.with.salt.SALT",
         REGEX_LIST,
         Group.VALUES,
-        "Replaces texts of these columns by a salted hash.",
+        "Replaces texts of the listed columns by a salted hash.",
         pattern=r"column\.mask\.hash\.v2\.([^.]+)\.with\.salt\.(.+)",
     )
     column_mask_hash = Family(
