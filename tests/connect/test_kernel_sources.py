@@ -16,7 +16,8 @@ KERNEL = "from headrace.near.part import VALUE\n@entry\ndef kernel(number):\n   
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with a kernel, a module of which it has a name, and one that makes no kernel."""
+    """A package with a kernel, a module from which the kernel imports a name, and a module that no
+    kernel uses."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     monkeypatch.setattr(sources, "_SETTLED_NS", 0)
     package = tmp_path / "headrace"
@@ -28,13 +29,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """Whether no source was read since then."""
-    made = sources.kernel_sources
+    """Return a function that says whether no source was read since this call."""
+    original = sources.kernel_sources
     calls: list[Path] = []
 
     def counted(package: Path) -> list[Path]:
         calls.append(package)
-        return made(package)
+        return original(package)
 
     monkeypatch.setattr(sources, "kernel_sources", counted)
     return lambda: not calls
@@ -47,19 +48,21 @@ def test_the_sources_are_read_once(package: Path, monkeypatch: pytest.MonkeyPatc
     assert is_unread()
 
 
-def test_a_change_counts_that_keeps_the_size_and_the_time_of_a_file(package: Path) -> None:
+def test_a_change_that_keeps_the_size_and_the_time_of_a_file_changes_the_digest(
+    package: Path,
+) -> None:
     digest, part = content_digest(package), package / "near/part.py"
-    had = part.stat()
+    before = part.stat()
     part.write_text("VALUE = 2\n")
-    os.utime(part, ns=(had.st_atime_ns, had.st_mtime_ns))
-    assert (part.stat().st_size, part.stat().st_mtime_ns) == (had.st_size, had.st_mtime_ns)
+    os.utime(part, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (part.stat().st_size, part.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
     changed = content_digest(package)
     assert changed != digest
     part.write_text("VALUE = 1\n")
     assert content_digest(package) == digest
 
 
-def test_a_module_that_comes_counts_as_one_that_changes(package: Path) -> None:
+def test_a_new_module_changes_the_digest_until_it_is_removed(package: Path) -> None:
     digest = content_digest(package)
     (package / "near/more.py").write_text(KERNEL)
     assert content_digest(package) != digest
@@ -67,7 +70,7 @@ def test_a_module_that_comes_counts_as_one_that_changes(package: Path) -> None:
     assert content_digest(package) == digest
 
 
-def test_other_modules_and_the_place_of_the_package_do_not_count(package: Path) -> None:
+def test_the_digest_does_not_depend_on_other_modules_or_on_the_folder(package: Path) -> None:
     digest = content_digest(package)
     (package / "other.py").write_text("VALUE = 4\n")
     assert content_digest(package) == digest
@@ -85,7 +88,7 @@ def test_files_that_have_just_changed_are_read_again(
 
 
 @pytest.mark.parametrize("content", ["", "0123", "\xff", "0123 4567\n", "a b c\n", None])
-def test_a_digest_that_cannot_be_taken_from_its_file_is_made(
+def test_a_digest_is_computed_if_its_file_cannot_be_read(
     package: Path, content: str | None
 ) -> None:
     digest = content_digest(package)

@@ -1,4 +1,4 @@
-"""Transforms of one's own in Spark's workers, and what they refuse."""
+"""Custom transforms in Spark's workers, and the records that they refuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.pipelines.stream import Stream
 from tests.servers.postgresql import Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
-OWN = {
+CUSTOM_TRANSFORM = {
     "transforms": "unwrap,own",
     "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
     "transforms.own.type": "tests.pipelines.own:with_length",
@@ -22,17 +22,17 @@ OWN = {
 }
 
 
-def test_a_transform_of_ones_own_runs_in_workers_and_a_dead_letter_is_beside_good_records(
+def test_a_custom_transform_runs_in_workers_and_a_refused_record_becomes_a_dead_letter(
     database: Database, stream: Callable[[Mapping[str, str]], Stream]
 ) -> None:
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v text);"
         "INSERT INTO t VALUES (1, 'one'), (2, 'bad'), (3, NULL)"
     )
-    made = stream(database.properties() | OWN)
-    made.run()
+    query = stream(database.properties() | CUSTOM_TRANSFORM)
+    query.run()
     database.execute("INSERT INTO t VALUES (4, 'four'), (5, 'bad'), (6, 'é')")
-    rows = made.run()
+    rows = query.run()
     good = {
         json.loads(row["key"])["id"]: json.loads(row["value"])["length"]
         for row in rows
@@ -40,13 +40,13 @@ def test_a_transform_of_ones_own_runs_in_workers_and_a_dead_letter_is_beside_goo
     }
     assert good == {1: 3, 3: None, 4: 4, 6: 1}
     letters = [row for row in rows if row["topic"] == "dead"]
-    # As they were before the chain.
+    # Dead letters have the records as they were before the transforms.
     after = [json.loads(row["value"])["after"] for row in letters]
     assert after == [{"id": 2, "v": "bad"}, {"id": 5, "v": "bad"}]
     assert [json.loads(row["key"]) for row in letters] == [{"id": 2}, {"id": 5}]
     for row in letters:
         headers = {header["key"]: json.loads(header["value"]) for header in row["headers"]}
         assert headers["__connect.errors.topic"] == "headrace.public.t"
-        assert headers["__connect.errors.class.name"] == OWN["transforms.own.type"]
+        assert headers["__connect.errors.class.name"] == CUSTOM_TRANSFORM["transforms.own.type"]
         assert headers["__connect.errors.exception.message"] == "transforms.own: v is refused"
     assert len(rows) == 6

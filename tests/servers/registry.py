@@ -27,7 +27,7 @@ _MODULE = """\
  transitive="false"><artifact name="apicurio-registry-app" type="tar.gz" ext="tar.gz"
  m:classifier="all"/></dependency></dependencies></ivy-module>
 """
-_FAST = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def _folder(java: Path) -> Path:
@@ -55,14 +55,16 @@ def _folder(java: Path) -> Path:
     except subprocess.TimeoutExpired as error:
         raise NotFetched("Apicurio cannot be fetched within ten minutes") from error
     except OSError:
-        assert folder.exists()  # another run was faster
+        if not folder.exists():
+            raise
+        # Another run was faster.
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return folder
 
 
 class RegistryServer:
-    """A registry that keeps its schemas in memory; raises NotFetched where it cannot be had."""
+    """A registry that keeps its schemas in memory; raises NotFetched if it cannot be downloaded."""
 
     def __init__(self) -> None:
         self._java = find_java() / "bin" / "java"
@@ -78,12 +80,12 @@ class RegistryServer:
         return f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the registry and wait until it answers."""
         log = self._logs / "registry.log"
         jars = f"{self._folder}/apicurio-registry-app-{_RELEASE}-runner.jar:{self._folder}/lib/*"
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                [self._java, *_FAST, "-Dquarkus.http.host=127.0.0.1",
+                [self._java, *_JVM_OPTIONS, "-Dquarkus.http.host=127.0.0.1",
                  f"-Dquarkus.http.port={self._port}", "-cp", jars,
                  "io.quarkus.runner.GeneratedMain"],
                 stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -91,9 +93,9 @@ class RegistryServer:
             )  # fmt: skip
         deadline = time.monotonic() + 240
         while not self._answers():
-            words = log.read_text(errors="replace")[-2000:]
-            assert self._process.poll() is None, f"the registry ended: {words}"
-            assert time.monotonic() < deadline, f"the registry does not answer: {words}"
+            log_end = log.read_text(errors="replace")[-2000:]
+            assert self._process.poll() is None, f"the registry ended: {log_end}"
+            assert time.monotonic() < deadline, f"the registry does not answer: {log_end}"
             time.sleep(0.1)
 
     def _answers(self) -> bool:

@@ -87,7 +87,6 @@ def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(name
     ):
         assert before == shown(example.record())
         steps = dict(line.split("=", 1) for line in given.splitlines())
-        steps |= {"transforms": "t"} | ({"predicates": "p"} if "predicates." in given else {})
         (made,) = apply_json(steps, [example.record()])
         assert after == shown(made) != before
 

@@ -42,9 +42,9 @@ def describe_markdown(declarations: type[Configuration], *, title: str) -> str:
         "",
         "Names are Debezium's if Debezium has the property. Lists are separated by commas; "
         "expressions match the whole name and are case-insensitive. Values may contain "
-        "references: `${env:NAME}`, "
-        "`${file:path:key}`, `${dir:path:file}`. An empty value is the same as no value. Capitals "
-        "and `*` in a name are its variable part.",
+        "references: `${env:NAME}`, `${file:path:key}`, `${dir:path:file}`. An empty value is the "
+        "same as no value, except for options of transforms and predicates. Capitals and `*` in a "
+        "name are its variable part.",
         "",
         "*Refused*: only the default is accepted.",
     ]

@@ -144,7 +144,7 @@ def duration(*, bare_unit: str = "ms") -> ValueKind[int]:
             raise ValueError
         return value
 
-    return ValueKind("a duration such as 10 s or 500 ms", parse)
+    return ValueKind(f"a duration such as 10 s or 500 ms; a number alone is in {bare_unit}", parse)
 
 
 def size(low: int = 0) -> ValueKind[int]:
@@ -162,9 +162,8 @@ def size(low: int = 0) -> ValueKind[int]:
             raise ValueError
         return count
 
-    return ValueKind(
-        f"a size such as 64MB, {low} bytes or more" if low else "a size such as 64MB", parse
-    )
+    least = f", {low} {'byte' if low == 1 else 'bytes'} or more" if low else ""
+    return ValueKind(f"a size such as 64MB{least}", parse)
 
 
 def choice(members: type[E], *, aliases: Mapping[str, str] | None = None) -> ValueKind[E]:
@@ -283,7 +282,7 @@ COMMA_LIST: ValueKind[tuple[str, ...]] = ValueKind("a comma-separated list", _pa
 REGEX_LIST: ValueKind[tuple[str, ...]] = ValueKind(
     "a comma-separated list of regular expressions", _parse_regex_list
 )
-REGEX: ValueKind[str] = ValueKind("a regular expression, in which case matters", _parse_regex)
+REGEX: ValueKind[str] = ValueKind("a case-sensitive regular expression", _parse_regex)
 ROW_REGEX: ValueKind[str] = ValueKind(REGEX.expects, _parse_row_regex)
 """A regular expression for texts in rows, or for topics that rows name."""
 STATEMENTS: ValueKind[tuple[str, ...]] = ValueKind(

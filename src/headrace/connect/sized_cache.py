@@ -12,11 +12,11 @@ V = TypeVar("V")
 
 
 class SizedCache(Generic[K, V]):
-    """A cache of values whose sizes are at most `limit` together; the least recently used values
-    are removed first.
+    """A cache with a limit of the total size of its values; the least recently used values are
+    removed first.
 
     Sizes are bytes, or 1 each if the limit is a number of values. A value that is larger than the
-    limit is the only one. Threads may share the cache.
+    limit is kept alone. Threads may share the cache.
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,8 +38,8 @@ class SizedCache(Generic[K, V]):
             return entry[0]
 
     def of(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of `key`; a missing one is made, and kept with the size 1. Two threads
-        that miss it at the same time both make it."""
+        """Return the value of `key`; a missing one is made, and kept with the size 1, so the limit
+        must be a number of values. Two threads that miss it at the same time both make it."""
         value = self.get(key)
         if value is None:
             value = make()

@@ -37,7 +37,7 @@ GROUP = "headrace.connectors"
 
 @dataclass(frozen=True)
 class Driver:
-    """The module that a connector needs besides headrace, and the extra that installs it."""
+    """The module that a connector needs besides headrace, and the package that has it."""
 
     module: str
     requirement: str
@@ -47,8 +47,8 @@ class Driver:
 @dataclass(frozen=True)
 class DatabaseMetric:
     """The Prometheus metric of one figure that the database reports, a `member` of DatabaseWatch's
-    JSON: the gauge `headrace_` and `name`, with its unit in the name. A text has a series for each
-    of `states`."""
+    JSON: a gauge `headrace_NAME`, where NAME is `name` and contains the unit. A figure that is a
+    text has one series for each of `states`."""
 
     member: str
     name: str
@@ -102,7 +102,7 @@ class DemoDatabase(Protocol):
 
     @property
     def tables(self) -> Sequence[str]:
-        """The tables' names."""
+        """The names of the tables."""
         ...
 
     @property
@@ -136,8 +136,8 @@ class Demo(Protocol):
         ...
 
     def open(self, uri: str | None) -> AbstractContextManager[DemoDatabase]:
-        """Creates tables on the server of a connection string, or without one on a server that it
-        starts; at the end it removes the tables and stops its server. Raises HeadraceError."""
+        """Create tables on the server of a connection string, or without one on a server that is
+        started; at the end remove the tables and stop that server. Raises HeadraceError."""
         ...
 
 
@@ -154,22 +154,25 @@ class ConnectorDefinition(Protocol):
 
     @property
     def classes(self) -> Sequence[str]:
-        """Additional values of `connector.class`, in any case; Debezium's class comes first."""
+        """Additional values of `connector.class`, in upper or lower case; Debezium's class comes
+        first."""
         return ()
 
     @property
     def driver(self) -> Driver | None:
-        """The package that is needed to open it, but not to describe it and parse its options."""
+        """The driver that is needed to open the connector, but not to describe it and parse its
+        options."""
         return None
 
     @property
     def kernels(self) -> Mapping[str, Sequence[str]]:
-        """The kernels that its Python calls, by module; all their arguments are int64."""
+        """The kernels that the connector's Python calls, by module; all arguments are int64."""
         return {}
 
     @property
     def worker_modules(self) -> Sequence[str]:
-        """Modules that its slices need in Spark's workers, imported before workers are forked."""
+        """Modules that the connector's slices need in Spark's workers, imported before workers are
+        forked."""
         return ()
 
     @property
@@ -185,7 +188,7 @@ class ConnectorDefinition(Protocol):
 
     @property
     def database_metrics(self) -> Sequence[DatabaseMetric]:
-        """The metrics of its databases about their log and this reader."""
+        """The metrics of the connector's databases about their log and this reader."""
         return ()
 
     @property
@@ -195,13 +198,13 @@ class ConnectorDefinition(Protocol):
 
     @property
     def change_order(self) -> Sequence[str]:
-        """Fields of the source block that order the changes of a key, used in this sequence if
-        there is no other order: whole numbers (which may be texts), or texts of one length."""
+        """Fields of the source block that order the changes of a key, used in this order if
+        there is no other one: whole numbers (which may be texts), or texts of one length."""
         return ()
 
     @abstractmethod
     def configuration(self) -> type[ConnectorConfig]:
-        """The class that declares its properties."""
+        """The class that declares the connector's properties."""
         ...
 
     @abstractmethod
@@ -214,8 +217,8 @@ class ConnectorDefinition(Protocol):
         orphaned: Callable[[], bool],
     ) -> Connector:
         """Return a connector, which connects on first use. `cores` bounds the slices of a range,
-        `inline` makes slices carry their bytes, `orphaned` returns whether the process that it
-        works for has ended."""
+        `inline` makes slices carry their bytes, `orphaned` returns whether the process that
+        started the connector has ended."""
         ...
 
     def check(
@@ -223,9 +226,9 @@ class ConnectorDefinition(Protocol):
         config: ConnectorConfig,  # noqa: ARG002
         stored: OffsetObject | None = None,  # noqa: ARG002
     ) -> Sequence[CheckResult]:
-        """Checks that the database is ready. It only reads, and does not raise errors for its
+        """Check that the database is ready. The check only reads, and does not raise errors for its
         findings. `stored` is the offset of the checkpoint from which a start would continue;
-        `Connector.validate` checks that it still fits the database."""
+        `Connector.validate` checks that the offset is still valid in the database."""
         return ()
 
     def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:  # noqa: ARG002
@@ -266,7 +269,7 @@ class ConnectorDefinition(Protocol):
         collection: str,  # noqa: ARG002
         signal: Signal,  # noqa: ARG002
     ) -> None:
-        """Writes a signal into the signal collection. Raises HeadraceError."""
+        """Write a signal into the signal collection. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_signal_collection",
             f"The connector {self.name} has no signal collection",
@@ -278,8 +281,9 @@ class ConnectorDefinition(Protocol):
         config: ConnectorConfig,  # noqa: ARG002
         collection: str | None,  # noqa: ARG002
     ) -> SignalTargets | None:
-        """The names that a signal may have now; None: not known. Raises HeadraceError if no query
-        would receive a signal from the signal collection `collection` (None: another channel)."""
+        """The collections that a signal may name at present; None: not known. Raises HeadraceError
+        if no query would receive a signal from the signal collection `collection` (None: another
+        channel)."""
         return None
 
     def current_rows(self, config: ConnectorConfig) -> CurrentRows:  # noqa: ARG002
@@ -303,14 +307,14 @@ class ConnectorDefinition(Protocol):
         raise HeadraceError(
             "connectors.no_support_bundle",
             f"The connector {self.name} has no support bundle",
-            "It is for connectors that were tested on stand-ins. `headrace check FILE --json` says "
-            "what a database lacks.",
+            "Use `headrace check FILE --json`, which says what the database lacks. Support bundles "
+            "are for connectors that were tested on stand-ins only.",
         )
 
     @abstractmethod
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether there is so little log between `end` (the end of the delivered records) and
-        `latest` (the head of the log, from `Connector.latest`) that it need not contain a record:
+        `latest` (the head of the log, from `Connector.latest`) that it may contain no record:
         `--idle-exit` then ends the query. Either may lack a position."""
         ...
 
@@ -320,7 +324,8 @@ class NamedDefinition(ConnectorDefinition):
     imported at their first use. An empty name: the connector does not have the part."""
 
     configuration_class: str
-    """The name of a ConnectorConfig; the other parts are called with an instance of it."""
+    """The name of a ConnectorConfig. Functions are called with an instance of it, `demo_class`
+    without arguments."""
     open_function: str
     check_function = ""
     shapes_function = ""
@@ -424,8 +429,8 @@ class NamedDefinition(ConnectorDefinition):
         """See ConnectorDefinition."""
         if not self.trial_function:
             return super().trial(config)
-        around: AbstractContextManager[None] = resolve_name(self.trial_function)(config)
-        return around
+        context: AbstractContextManager[None] = resolve_name(self.trial_function)(config)
+        return context
 
     def support_plan(self, config: ConnectorConfig) -> SupportPlan:
         """See ConnectorDefinition."""

@@ -102,7 +102,7 @@ def missing_overrides(connector: str, config: RelationalConfig) -> list[Headrace
             f"{PROPERTY} names {name}, but has no statement for it",
             f"Set {PROPERTY}.{name}; otherwise all rows are read.",
         )
-        for name in Overrides.of(config).without
+        for name in Overrides.of(config).without_statement
     ]
 
 

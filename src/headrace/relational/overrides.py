@@ -1,4 +1,5 @@
-"""The snapshot's select statement overrides: statements by which it reads some tables."""
+"""`snapshot.select.statement.overrides`: the SELECT statements with which the snapshot reads some
+tables."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ PROPERTY = "snapshot.select.statement.overrides"
 
 @dataclass(frozen=True)
 class Overrides:
-    """Statements by `schema.table`; `without`: tables that are listed but have no statement;
-    `hidden`: texts that messages about them must not contain."""
+    """Statements by `schema.table`; `without_statement`: tables that are listed but have no
+    statement; `hidden`: texts that messages about them must not contain."""
 
     statements: Mapping[str, str]
-    without: tuple[str, ...] = ()
+    without_statement: tuple[str, ...] = ()
     hidden: HiddenTexts = field(default_factory=HiddenTexts)
 
     @staticmethod

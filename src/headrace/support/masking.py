@@ -1,4 +1,4 @@
-"""Names and values of a support bundle: numbered, or replaced by characters of the same kinds.
+"""Masks names (by numbers) and values (by characters of the same kinds) in a support bundle.
 
 Each bundle has a random key, which is not stored: equal values have equal masks within a bundle,
 and values cannot be guessed by trying them.
@@ -51,22 +51,22 @@ _SQL_WORDS = """
 """
 _KEPT_WORDS = frozenset(_SQL_WORDS.split())
 """Words of SQL that a mask leaves unchanged; any other word may be a name."""
-_SIZED = (
+_TYPES_WITH_SIZE = (
     "BINARY|BLOB|CHAR|CHARACTER|CLOB|DBCLOB|DECFLOAT|DECIMAL|FLOAT|GRAPHIC|NCHAR|NCLOB|NUMBER|"
     "NUMERIC|NVARCHAR2|RAW|TIME|TIMESTAMP|UROWID|VARBINARY|VARCHAR|VARCHAR2|VARGRAPHIC|VECTOR"
 )
 _DAYS = r"DAY(?:\s*\(\s*\d{1,5}\s*\))?"
 _BEFORE_SIZE = re.compile(
     r"(?:(?:[(,]|\b(?:ADD|MODIFY|COLUMN))\s*\"?\bNAME_\d+\b\"?|\bSET\s+DATA\s+TYPE)\s+"
-    rf"(?:{_SIZED}|INTERVAL\s+(?:YEAR|DAY|{_DAYS}\s+TO\s+SECOND))"
+    rf"(?:{_TYPES_WITH_SIZE}|INTERVAL\s+(?:YEAR|DAY|{_DAYS}\s+TO\s+SECOND))"
     r"\s*\(\s*(?:\d{1,5}\s*,\s*-?\s*)?$",
     re.IGNORECASE,
 )
 """The text before a size, or the scale after it, in a masked statement that declares a column. In
 an expression, such as a default, no name precedes the type."""
 _SIZE = re.compile(r"\d{1,5}")
-_TAIL = 120
-_DECLARED = "(NAME_0 "
+_LONGEST_BEFORE_SIZE = 120
+_COLUMN_START = "(NAME_0 "
 """The text before the type of a column."""
 _OBJECTS = (
     "OR|GLOBAL|PRIVATE|PUBLIC|UNIQUE|BITMAP|MATERIALIZED|TABLE|INDEX|VIEW|SEQUENCE|CLUSTER|SYNONYM|"
@@ -78,22 +78,25 @@ _STATEMENT = re.compile(
     rf"(?:create|alter|drop|truncate|purge|flashback|lock|analyze)\s+(?:{_OBJECTS})\b)",
     re.IGNORECASE | re.DOTALL,
 )
-"""The beginning of statements whose quotation marks are those of SQL: statements on rows, by names,
-or of a user. Parts of large values are assignments (`buf_c := '…'`), or the bare text."""
+"""The beginning of a statement whose quotation marks are those of SQL: a statement on rows, a block
+of PL/SQL, or another statement of a user. Parts of large values are assignments (`buf_c := '…'`),
+or the bare text."""
 KEPT = "surrogateescape"
 """Error handler with which bytes that are not UTF-8 pass through texts."""
 _QUOTE = '"'
 
 
 class Masks:
-    """The masks of one bundle. Methods never return any part of their arguments."""
+    """The masks of one bundle. Methods return no name and no value of their arguments, except
+    those of the workload (`own`). SQL's words, punctuation, sizes of columns and formats of dates
+    stay."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or secrets.token_bytes(32)
         self._names: dict[str, str] = {}
 
     def name(self, text: str) -> str:
-        """Return `NAME_0001` and so on: the same for equal names, with quotes or without."""
+        """Return `NAME_0001` and so on: the same for equal names. `text` has no quotation marks."""
         return self._names.setdefault(text, f"NAME_{len(self._names) + 1:04}")
 
     def text(self, text: str) -> str:
@@ -115,7 +118,7 @@ class Masks:
 
     def column_type(self, text: str) -> str:
         """The declared type of a column, with its sizes; names are numbered."""
-        return self._sql(text, _DECLARED).removeprefix(_DECLARED)
+        return self._sql(text, _COLUMN_START).removeprefix(_COLUMN_START)
 
     def _sql(self, statement: str, before: str) -> str:
         """Return the masked statement after `before`, which stays unchanged."""
@@ -132,7 +135,7 @@ class Masks:
                 case "word" if part.upper() not in _KEPT_WORDS:
                     part = self.name(part.upper())
                 case "number" if not (
-                    _SIZE.fullmatch(part) and _BEFORE_SIZE.search(masked[-_TAIL:])
+                    _SIZE.fullmatch(part) and _BEFORE_SIZE.search(masked[-_LONGEST_BEFORE_SIZE:])
                 ):
                     part = self.text(part)
                 case "other" if not part.isascii():
@@ -144,7 +147,8 @@ class Masks:
         """Mask the parts of one statement, which may be split within a literal or a character
         (bytes that are not UTF-8 are surrogates, as KEPT makes them). They are masked as one
         statement by `sql`, or by `own_sql` with `own`, and split at the same places: each part has
-        as many bytes, except for the last ones, and a split between characters stays one. A text
+        as many bytes as before, as far as the masked statement has so many, and a split between
+        two characters is not moved into a character. A text
         that does not begin like a statement, such as a part without its beginning or of a large
         value, is masked by `text`, unless it belongs to the workload."""
         encoded = [part.encode(errors=KEPT) for part in parts]
@@ -187,8 +191,8 @@ class Masks:
 
     def own_sql(self, statement: str, own: frozenset[str]) -> str:
         """Mask a statement on a table of a workload: SQL's names and words and those of `own` stay,
-        and so do values, which are the workload's. A quoted text within a literal is treated as a
-        name; a literal that contains quotation marks is treated as a statement."""
+        and so do values, which are the workload's. A literal that contains quotation marks is
+        masked like a statement, so a quoted text in it is a name."""
         masked = ""
         for token in _TOKEN.finditer(statement):
             part = token[0]
@@ -230,7 +234,7 @@ class Masks:
         return f"{sign}{date} {time}{self.text(moment[7] or '')}{zone}"
 
     def _stream(self, value: bytes) -> Iterator[int]:
-        """Bytes that only depend on the key and the value."""
+        """Yield bytes that depend only on the key and the value."""
         block = 0
         while True:
             yield from hmac.digest(self._key, block.to_bytes(4, "big") + value, hashlib.sha256)

@@ -51,7 +51,7 @@ class TopicNameMatches:
 
 @dataclass(frozen=True)
 class HasHeaderKey:
-    """True for records that have a header with this name."""
+    """True for records that have a header with the given name."""
 
     name: str
 
@@ -93,7 +93,7 @@ TOPIC_NAME_MATCHES = Declaration(
 )
 HAS_HEADER_KEY = Declaration(
     "HasHeaderKey",
-    "True for records that have a header of this name.",
+    "True for records that have the header `name`.",
     HasHeaderKeyOptions,
     _has_header_key,
     example=Example({"id": 1}, {"name": "test-run"}, headers={"test-run": "t-1"}),

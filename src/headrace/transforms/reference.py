@@ -122,7 +122,7 @@ def _page(name: str, entries: list[_Entry]) -> str:
     parts = [
         f"# {name}\n",
         "Generated from the declaration by `headrace describe transforms --pages FOLDER`.\n",
-        f"{declaration.meaning} Class: {classes}. "
+        f"{declaration.meaning} {'Class' if len(entries) == 1 else 'Classes'}: {classes}. "
         "[All transforms and predicates](../../transforms.md).\n",
     ]
     options = [*_options(declaration)]
@@ -152,7 +152,7 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
         return
     given = properties(example, java_class).items()
     blocks = {
-        "properties": "\n".join(f"{name}={text}" for name, text in given if "." in name),
+        "properties": "\n".join(f"{name}={text}" for name, text in given),
         "yaml": shown(example.record()),
     }
     for language, text in blocks.items():
@@ -169,7 +169,7 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
     chain = {"transforms": "t"}
     if is_predicate:
         chain |= {
-            "transforms.t.type": "KafkaFilter",
+            "transforms.t.type": "org.apache.kafka.connect.transforms.Filter",
             "transforms.t.predicate": "p",
             "predicates": "p",
         }
@@ -186,7 +186,7 @@ def transformed(example: Example, java_class: str) -> dict[str, Any] | None:
 def shown(record: Mapping[str, Any] | None) -> str:
     """Return a record as the reference shows it: its contents, without most schemas."""
     if record is None:
-        return "left out"
+        return "# The record is left out."
     lines = {name: record.get(name) for name in ("topic", "partition", "timestamp")}
     for part in ("key", "value"):
         if record.get(part) is None:

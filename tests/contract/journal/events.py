@@ -15,9 +15,16 @@ from headrace.streaming.facts import EventSettings
 
 _TEXT, _OPTIONAL_TEXT = Schema(Type.STRING), Schema(Type.STRING, optional=True)
 _INT64 = Schema(Type.INT64)
-_OWN = (Field("collection", _TEXT), Field("txId", _OPTIONAL_TEXT), Field("position", _TEXT))
-_HALVES = TextPart(RowField(_INT64, "position_high")), TextPart(RowField(_INT64, "position"), ":")
-_POSITION = Concat(_TEXT, (*_HALVES, TextPart(RowField(_INT64, "ordinal"), "/")))
+_SOURCE_FIELDS = (
+    Field("collection", _TEXT),
+    Field("txId", _OPTIONAL_TEXT),
+    Field("position", _TEXT),
+)
+_POSITION_HALVES = (
+    TextPart(RowField(_INT64, "position_high")),
+    TextPart(RowField(_INT64, "position"), ":"),
+)
+_POSITION = Concat(_TEXT, (*_POSITION_HALVES, TextPart(RowField(_INT64, "ordinal"), "/")))
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class JournalSource:
 
 @dataclass(frozen=True)
 class JournalFacts(CellFacts, Target):
-    """Facts of a collection, which are all that a chunk needs."""
+    """The facts of a collection; a chunk needs nothing else."""
 
     key = ("id",)
     cells = (
@@ -41,13 +48,13 @@ class JournalFacts(CellFacts, Target):
     )
 
     def source(self, settings: EventSettings) -> Struct:
-        own = {
+        fields = {
             "txId": settings.source.transaction_id(),
             "position": Constant(_TEXT, "") if self.incremental else _POSITION,
         }
         return source_block(
-            source_schema("journal.Source", _OWN, settings.format),
-            own,
+            source_schema("journal.Source", _SOURCE_FIELDS, settings.format),
+            fields,
             version="1",
             connector=settings.source.connector,
             name=settings.server,

@@ -1,4 +1,4 @@
-"""Names that a lake takes for tables."""
+"""Names of tables that a lake accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.sinks.delta.locations import table_folder
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, TableName, require_name
 from headrace.sinks.replicas.state.kept import KeptChanges
 
-TAKEN = ("orders", "Ä b", "a.b", "..a", "$1", "_a", ".a")
+ACCEPTED = ("orders", "Ä b", "a.b", "..a", "$1", "_a", ".a")
 
 
 def names(part: str) -> list[TableName]:
@@ -28,23 +28,28 @@ def test_a_name_that_no_folder_can_have_is_refused(part: str) -> None:
         assert repr(part) in caught.value.message
 
 
-@pytest.mark.parametrize("part", TAKEN)
-def test_other_names_are_taken(part: str) -> None:
+@pytest.mark.parametrize("part", ACCEPTED)
+def test_other_names_are_accepted(part: str) -> None:
     for name in names(part):
         require_name(name, "a table here")
 
 
-@pytest.mark.parametrize("part", TAKEN)
-def test_a_folder_that_readers_of_delta_do_not_see_is_no_table(part: str) -> None:
+@pytest.mark.parametrize("part", [part for part in ACCEPTED if part[0] in "_."])
+def test_a_name_that_begins_with_an_underscore_or_a_dot_cannot_be_a_delta_table(part: str) -> None:
     for name in names(part):
-        if part[0] in "_.":
-            with pytest.raises(HeadraceError, match="a folder of /lake that readers of Delta see"):
-                table_folder("/lake", name)
-        else:
-            assert table_folder("/lake/", name) == f"/lake/{name.namespace[0]}/{name.name}"
+        with pytest.raises(HeadraceError, match="a folder of /lake that readers of Delta see"):
+            table_folder("/lake", name)
+
+
+@pytest.mark.parametrize("part", [part for part in ACCEPTED if part[0] not in "_."])
+def test_another_name_is_a_folder_below_its_namespace(part: str) -> None:
+    for name in names(part):
+        assert table_folder("/lake/", name) == f"/lake/{name.namespace[0]}/{name.name}"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "orders"])
-def test_what_is_kept_of_a_table_is_in_a_folder_of_its_own(tmp_path: Path, name: str) -> None:
+def test_the_kept_changes_of_a_table_have_a_folder_inside_the_state_folder(
+    tmp_path: Path, name: str
+) -> None:
     folder = KeptChanges(tmp_path, TableName((), name)).folder
     assert folder.resolve().parent == tmp_path.resolve()

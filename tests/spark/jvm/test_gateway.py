@@ -1,4 +1,5 @@
-"""Output of a JVM and the processes under it on standard error."""
+"""The JVM's standard error is passed on without traces of closed sockets, and the JVM ends with the
+process that started it."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ TRACE = [
     '  File "site-packages/pyspark/daemon.py", line 95, in worker',
     "    outfile.flush()",
 ]
-ANNOUNCED = "PySpark daemon failed to flush the output to the worker process:"
+ANNOUNCEMENT = "PySpark daemon failed to flush the output to the worker process:"
 
 
-def shown(lines: list[str]) -> list[str]:
+def without_traces(lines: list[str]) -> list[str]:
     traces = ClosedSocketTraces()
     return [kept for line in lines for kept in traces.without(line)]
 
@@ -28,11 +29,11 @@ def shown(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     "error", ["BrokenPipeError: [Errno 32] Broken pipe", "ConnectionResetError"]
 )
-@pytest.mark.parametrize("before", [[], [ANNOUNCED]])
+@pytest.mark.parametrize("before", [[], [ANNOUNCEMENT]])
 def test_the_trace_of_a_worker_whose_socket_was_closed_is_left_out(
     error: str, before: list[str]
 ) -> None:
-    assert shown(["one", *before, *TRACE, error, "two"]) == ["one", "two"]
+    assert without_traces(["one", *before, *TRACE, error, "two"]) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
@@ -40,18 +41,20 @@ def test_the_trace_of_a_worker_whose_socket_was_closed_is_left_out(
     [
         [*TRACE, "ValueError: broken"],
         [TRACE[0], '  File "somewhere.py", line 1, in f', "BrokenPipeError"],
-        [ANNOUNCED, *TRACE, "ValueError: broken"],
+        [ANNOUNCEMENT, *TRACE, "ValueError: broken"],
     ],
 )
 def test_other_traces_are_shown_whole(trace: list[str]) -> None:
-    assert shown(["one", *trace, *TRACE, "BrokenPipeError", *trace]) == ["one", *trace, *trace]
+    # A trace that is left out does not affect those beside it.
+    lines = ["one", *trace, *TRACE, "BrokenPipeError", *trace]
+    assert without_traces(lines) == ["one", *trace, *trace]
 
 
-STARTING = """
+START_SCRIPT = """
 import subprocess, sys, time
 from headrace.spark.jvm.gateway import _guarded
 with _guarded() as group:
-    # Its standard input is open as long as it likes, as that of a JVM that does not read it yet.
+    # The child does not watch its standard input, like a JVM that has just started.
     jvm = subprocess.Popen(
         [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"],
         process_group=group,
@@ -63,9 +66,9 @@ time.sleep(600)
 """
 
 
-def test_what_starts_dies_with_the_process_that_starts_it() -> None:
+def test_a_jvm_that_is_starting_dies_with_the_process_that_starts_it() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STARTING, "dies"], stdout=subprocess.PIPE
+        [sys.executable, "-c", START_SCRIPT, "dies"], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
@@ -74,9 +77,9 @@ def test_what_starts_dies_with_the_process_that_starts_it() -> None:
         assert process.stdout.read() == b""
 
 
-def test_what_has_started_outlives_its_guard() -> None:
+def test_a_jvm_that_has_started_outlives_the_guard_of_its_start() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STARTING, "runs"], stdout=subprocess.PIPE
+        [sys.executable, "-c", START_SCRIPT, "runs"], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         lines = sorted([process.stdout.readline(), process.stdout.readline()])
@@ -87,7 +90,7 @@ def test_what_has_started_outlives_its_guard() -> None:
         os.kill(jvm, signal.SIGKILL)
 
 
-_WRITING = """
+ARCHIVE_SCRIPT = """
 import os, sys
 from pathlib import Path
 from headrace.cli.pipeline import Session
@@ -109,19 +112,19 @@ print(archive.exists() and any(archive.read_bytes()[:4]), jvm._process.returncod
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", [pytest.param("patient", marks=pytest.mark.chaos), "hurried"])
-def test_an_archive_of_classes_that_takes_longer_than_an_end_may_is_written_all_the_same(
-    way: str, tmp_path: Path
+@pytest.mark.parametrize("closing", [pytest.param("patient", marks=pytest.mark.chaos), "hurried"])
+def test_a_jvm_may_exceed_the_time_to_end_while_it_writes_its_archive_of_classes(
+    closing: str, tmp_path: Path
 ) -> None:
-    """Unless somebody asks for the end again."""
+    """A second request for the end (`terminate`) ends the JVM without an archive."""
     done = subprocess.run(
-        [sys.executable, "-c", _WRITING, way],
+        [sys.executable, "-c", ARCHIVE_SCRIPT, closing],
         env=os.environ | {"HEADRACE_CACHE_DIR": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    said = done.stdout.splitlines()
-    if way == "patient":
-        assert said[0].startswith("Java writes an archive of Spark's classes"), done.stderr
-        assert said[1:] == ["True 0"], done.stderr
+    lines = done.stdout.splitlines()
+    if closing == "patient":
+        assert lines[0].startswith("Java writes an archive of Spark's classes"), done.stderr
+        assert lines[1:] == ["True 0"], done.stderr
     else:
-        assert said == [f"False {-signal.SIGKILL}"], done.stderr
+        assert lines == [f"False {-signal.SIGKILL}"], done.stderr

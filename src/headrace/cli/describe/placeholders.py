@@ -1,4 +1,4 @@
-"""Words in capitals that stand for values in error texts, which are known only at run time."""
+"""Placeholders (words in capitals) for values of error texts, which are known only at run time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _FIELD = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 _PLURAL = re.compile(f"(?<!S){END}s(?![A-Za-z])")
 _MARKED = re.compile(f"{BEGIN}([^{END}]*){END}")
 _PREFIX = re.compile(f"PREFIX{END}(?=[a-z])")
-_SOMETIMES = re.compile(f"(?<=[a-z]){_MARKED.pattern}|{_MARKED.pattern}(?=[A-Z][a-z])")
-_SAYING_LITTLE = {"…", "TEXT", "NAME", "VALUE", "REASON"}
+_OPTIONAL_WORD = re.compile(f"(?<=[a-z]){_MARKED.pattern}|{_MARKED.pattern}(?=[A-Z][a-z])")
+_VAGUE_WORDS = {"…", "TEXT", "NAME", "VALUE", "REASON"}
 """Words that say less than the value of a variable."""
+# The word on the page, and the names of variables that do not say what they hold.
 _NOUNS = {
     "ADDRESS": ("WITHOUT_LOGINS",),
     "COLUMN": ("COLUMNS_BY_FIELD", "TWIN"),
@@ -71,17 +72,17 @@ _NOUNS = {
     "VERSION": ("MEMBERS", "VERSION_TEXT"),
     "VERSIONS": ("FOLDERS",),
 }  # fmt: skip
-_READ_AS = {word: noun for noun, words in _NOUNS.items() for word in words}
-_OF_TEXTS = {
+_NOUN_OF = {word: noun for noun, words in _NOUNS.items() for word in words}
+_TEXT_METHODS = {
     "as_posix", "capitalize", "casefold", "decode", "encode", "format", "lower", "lstrip",
     "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip",
     "split", "splitlines", "strip", "title", "upper",
 }  # fmt: skip
-_OF_VALUES = {
+_FIRST_ARGUMENT_FUNCTIONS = {
     "int", "iter", "len", "list", "max", "min", "named", "next", "printable", "printable_name",
     "quoted", "repr", "set", "shown", "sorted", "str", "tuple",
 }  # fmt: skip
-_TAKES = {"get", "items", "keys", "pop", "setdefault", "values"}
+_MAPPING_METHODS = {"get", "items", "keys", "pop", "setdefault", "values"}
 
 
 def marked(word: str) -> str:
@@ -105,21 +106,21 @@ def is_word(text: str) -> bool:
 
 
 def filled(text: str) -> str:
-    """Return a complete text. A word that touches another one is a prefix that ends in a dot, or
-    optional, and is left out; the plural of a word is in capitals, too."""
+    """Return the text to print. PREFIX before a letter gets a dot. Any other placeholder that
+    touches a letter is optional, and is left out. The plural ending `s` becomes `S`."""
     text = _PLURAL.sub(f"S{END}", text)
     text = _PREFIX.sub(f"PREFIX{END}.", text)
-    return _SOMETIMES.sub("", text)
+    return _OPTIONAL_WORD.sub("", text)
 
 
 def variable_of(name: str, held: str) -> str:
-    """Return the word for a variable with the text `held`; a text of several words is returned
-    unchanged."""
+    """Return the word for a variable with the text `held`; a text that is more than one word is
+    returned unchanged, unless a word repeats."""
     words = _MARKED.findall(held)
     if not (is_word(held) or len(words) > len(set(words)) > 0):
         return held
     word = _noun(name)
-    return held if word in _SAYING_LITTLE and words[0] != "…" else marked(word)
+    return held if word in _VAGUE_WORDS and words[0] != "…" else marked(word)
 
 
 def word_of(tree: ast.expr | None) -> str:
@@ -136,16 +137,18 @@ def word_of(tree: ast.expr | None) -> str:
             func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(key)), *_]
         ):
             return _noun(re.sub(r"\W", "_", key))
-        case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _OF_TEXTS | _TAKES:
+        case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+            name in _TEXT_METHODS | _MAPPING_METHODS
+        ):
             return word_of(value)
         case ast.Call(func=ast.Name(id="len")):
             return "NUMBER"
         case ast.Call(func=ast.Name(id="map"), args=[_, listed]):
             return word_of(listed)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *more]) if (
-            name.strip("_") in _OF_VALUES
+            name.strip("_") in _FIRST_ARGUMENT_FUNCTIONS
         ):
-            # The name, of a name with its schema.
+            # quoted(schema, name): the last argument is the name.
             return word_of([first, *more][-1] if name == "quoted" else first)
         case ast.Call(func=ast.Name(id="type")):
             return "TYPE"
@@ -171,5 +174,6 @@ def word_of(tree: ast.expr | None) -> str:
 
 
 def _noun(name: str) -> str:
+    """Return the word for a name; without a name it is `…`."""
     word = name.strip("_").upper().removeprefix("FORMAT_")
-    return _READ_AS.get(word, word) or "…"
+    return _NOUN_OF.get(word, word) or "…"

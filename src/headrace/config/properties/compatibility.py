@@ -28,9 +28,9 @@ class RecordBoundsConfig(Configuration):
         integer(1),
         "1000000",
         Group.HEADRACE,
-        "How many values a record may have in its arrays and documents: an array "
-        "of N documents that share no field has N times N. A record with more values fails, and "
-        "`errors.tolerance` applies.",
+        "How many values a record may have in its arrays and documents. Each document of an array "
+        "has the fields of all of them, so N documents that share no field have N times N values. "
+        "A record with more values fails, and `errors.tolerance` applies.",
     )
 
 

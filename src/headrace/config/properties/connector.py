@@ -51,7 +51,8 @@ class ConnectorConfig(
         matching(r"[A-Za-z0-9._-]+", "letters, digits, -, . and _"),
         REQUIRED,
         Group.CONNECTION,
-        "Names the server: first part of every topic, and the identity of the offsets.",
+        "The logical name of the server: the first part of the names of topics, and the identity "
+        "of the offsets.",
         formerly=("database.server.name",),
     )
     skipped_operations = Property(
@@ -80,7 +81,7 @@ class ConnectorConfig(
         one_of("warn", "fail"),
         "warn",
         Group.CAPTURED,
-        "What to do above the limit.",
+        "What to do above the limit of guardrail.collections.max.",
     )
     schema_name_adjustment_mode = Property(
         "schema.name.adjustment.mode",
@@ -140,7 +141,7 @@ class ConnectorConfig(
         BOOLEAN,
         "true",
         Group.VALUES,
-        "Adds `__debezium.context.*` headers to streamed events.",
+        "Adds `__debezium.context.*` headers to all events, also those of snapshots.",
     )
     alias_options = Family(
         "ALIAS.*",
@@ -169,7 +170,7 @@ class ConnectorConfig(
         milliseconds(),
         "10000",
         Group.RUNTIME,
-        "Pause before such a restart.",
+        "Pause before a restart after a retriable error.",
     )
     internal_log_position_check_enable = Property(
         "internal.log.position.check.enable",

@@ -218,7 +218,7 @@ class CloudEventsConverterOptions(ConverterOptions):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default.",
+        "Whether null becomes the field's default.",
     )
 
     @property

@@ -57,7 +57,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON keys.",
+        "Whether null becomes the field's default in JSON keys.",
     )
     key_converter_schemas_cache_size = Property(
         "key.converter.schemas.cache.size",
@@ -93,7 +93,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON values.",
+        "Whether null becomes the field's default in JSON values.",
     )
     value_converter_schemas_cache_size = Property(
         "value.converter.schemas.cache.size",
@@ -129,7 +129,7 @@ class ConverterConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null gives the field's default in JSON header values.",
+        "Whether null becomes the field's default in JSON header values.",
     )
     header_converter_schemas_cache_size = Property(
         "header.converter.schemas.cache.size",
@@ -143,7 +143,7 @@ class ConverterConfig(Configuration):
         "key.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "Settings of another converter than json, by their names in Kafka Connect.",
+        "Settings of a key converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )
@@ -151,7 +151,7 @@ class ConverterConfig(Configuration):
         "value.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "The same for values.",
+        "Settings of a value converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )
@@ -159,7 +159,7 @@ class ConverterConfig(Configuration):
         "header.converter.*",
         TEXT,
         Group.CONVERTERS,
-        "The same for headers.",
+        "Settings of a header converter other than json, by their names in Kafka Connect.",
         case_matters=False,
         clients=r".+",
     )

@@ -66,8 +66,8 @@ class ExecutionConfig(CompatibilityConfig):
         size(),
         "512kB",
         Group.HEADRACE,
-        "Log bytes up to which the source process itself writes a range into the `file` or `kafka` "
-        "sink, without a Spark task; 0: never.",
+        "A range of at most this many bytes of log is written into the `file` or `kafka` sink by "
+        "the source process itself, without a Spark task; 0: never.",
     )
     headrace_checkpoint_dir = Property(
         "headrace.checkpoint.dir",
@@ -82,8 +82,8 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownColumns),
         "fail",
         Group.HEADRACE,
-        "What `headrace.table` does with a column that events have and the table (or the "
-        "sample of documents) did not have when the query started: `fail` ends the query, which "
+        "What `headrace.table` does with a column that events have and that the table (of "
+        "documents: the sample) did not have when the query started: `fail` ends the query, which "
         "has the column after a restart; `drop` leaves the column out.",
     )
     headrace_spool_max_bytes = Property(
@@ -207,7 +207,7 @@ class CredentialsConfig(Configuration):
         "600000",
         Group.HEADRACE,
         "How long a process uses the output of the program of headrace.credentials.command for "
-        "new connections; tokens of RDS are valid for 15 minutes.",
+        "new connections.",
     )
 
     def secret_source(self) -> tuple[str, SecretSource] | None:
@@ -261,6 +261,12 @@ class TokensConfig(CredentialsConfig):
         Group.HEADRACE,
         "The region of the server, for aws-rds-iam; by default that of database.hostname, or of "
         "the environment.",
+    )
+    headrace_credentials_lifetime_ms = (
+        CredentialsConfig.headrace_credentials_lifetime_ms.with_meaning(
+            "How long a process uses the output of the program of headrace.credentials.command "
+            "for new connections; tokens of RDS are valid for 15 minutes."
+        )
     )
     headrace_credentials_scope = Property(
         SCOPE,

@@ -12,9 +12,9 @@ from headrace.config.properties.modes import SnapshotMode
 from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.property import SUPPORTED, Family, Group, PassThrough, Property, not_needed
 
-_NO_DDL = not_needed("headrace parses no statements: it reads tables from the catalogue")
+_NO_DDL = not_needed("the log has no statements: headrace reads tables from the catalogue")
 _IN_HISTORY = not_needed(
-    "the captured tables are always written into the schema history where a stream begins"
+    "the captured tables are always written into the schema history when a stream begins"
 )
 _LIBRDKAFKA = not_needed("Kafka's client waits by itself")
 
@@ -74,8 +74,8 @@ class SchemaHistoryConfig(Configuration):
         BOOLEAN,
         "true",
         Group.TOPICS,
-        "Writes tables and changes of their structure as records to the topic that is named as "
-        "topic.prefix.",
+        "Writes the structure of tables, and changes of it, as records to the topic that is named "
+        "as topic.prefix.",
     )
     schema_history_internal = Property(
         "schema.history.internal",
@@ -107,28 +107,30 @@ class SchemaHistoryConfig(Configuration):
         TEXT,
         None,
         Group.HISTORY,
-        "Brokers of that topic.",
+        "Brokers of the schema history's topic.",
     )
     schema_history_internal_kafka_recovery_poll_interval_ms = Property(
         "schema.history.internal.kafka.recovery.poll.interval.ms",
         milliseconds(),
         "100",
         Group.HISTORY,
-        "With the number of attempts: how long to wait for the topic's next message.",
+        "Multiplied by schema.history.internal.kafka.recovery.attempts: how long to wait for the "
+        "next message of the schema history's topic.",
     )
     schema_history_internal_kafka_recovery_attempts = Property(
         "schema.history.internal.kafka.recovery.attempts",
         integer(1),
         "100",
         Group.HISTORY,
-        "See schema.history.internal.kafka.recovery.poll.interval.ms.",
+        "Multiplied by schema.history.internal.kafka.recovery.poll.interval.ms: how long to wait "
+        "for the next message of the schema history's topic.",
     )
     schema_history_internal_kafka_query_timeout_ms = Property(
         "schema.history.internal.kafka.query.timeout.ms",
         milliseconds(),
         "3000",
         Group.HISTORY,
-        "Limit for a query about the topic.",
+        "Limit for a query about the schema history's topic.",
         status=_LIBRDKAFKA,
     )
     schema_history_internal_kafka_create_timeout_ms = Property(
@@ -136,14 +138,14 @@ class SchemaHistoryConfig(Configuration):
         milliseconds(),
         "30000",
         Group.HISTORY,
-        "Limit for creating the topic.",
+        "Limit for creating the schema history's topic.",
         status=_LIBRDKAFKA,
     )
     schema_history_internal_consumer = PassThrough(
         "schema.history.internal.consumer.*",
         TEXT,
         Group.HISTORY,
-        "Settings of the client that reads the topic.",
+        "Settings of the client that reads the schema history's topic.",
         case_matters=False,
         clients=r".+",
     )
@@ -151,7 +153,7 @@ class SchemaHistoryConfig(Configuration):
         "schema.history.internal.producer.*",
         TEXT,
         Group.HISTORY,
-        "Settings of the client that writes the topic.",
+        "Settings of the client that writes the schema history's topic.",
         case_matters=False,
         clients=r".+",
     )

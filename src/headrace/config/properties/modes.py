@@ -122,7 +122,7 @@ class SnapshotMode(StrEnum):
 
 
 class SnapshotResume(StrEnum):
-    """`headrace.snapshot.resume`: the point from which a snapshot continues after a restart."""
+    """`snapshot.resume`: the point from which a snapshot continues after a restart."""
 
     CHUNKS = "chunks"
     RESTART = "restart"

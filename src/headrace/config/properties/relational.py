@@ -112,9 +112,8 @@ class RelationalConfig(ConnectorConfig):
         "fail",
         Group.HEADRACE,
         "The effect of a table with columns whose names differ by case only, which Debezium "
-        "cannot distinguish: `fail` ends the query (`debezium.case_twins`); `take`: its events "
-        "have "
-        "both. Sinks of replicas set `take`, and stop that table only.",
+        "cannot distinguish: `fail` ends the query (`debezium.case_twins`); with `take` its "
+        "events have both columns. Sinks of replicas set `take`, and stop that table only.",
     )
     message_key_columns = Property(
         "message.key.columns",
@@ -178,7 +177,7 @@ class RelationalConfig(ConnectorConfig):
         "column.truncate.to.LENGTH.chars",
         REGEX_LIST,
         Group.VALUES,
-        "Cuts texts of these columns.",
+        "Cuts texts of the listed columns to LENGTH characters.",
         pattern=r"column\.truncate\.to\.(\d+)\.chars",
         case_matters=False,
     )
@@ -186,7 +185,7 @@ class RelationalConfig(ConnectorConfig):
         "column.mask.with.LENGTH.chars",
         REGEX_LIST,
         Group.VALUES,
-        "Replaces texts of these columns by asterisks.",
+        "Replaces texts of the listed columns by LENGTH asterisks.",
         pattern=r"column\.mask\.with\.(\d+)\.chars",
         case_matters=False,
     )
@@ -194,14 +193,15 @@ class RelationalConfig(ConnectorConfig):
         "column.mask.hash.v2.ALGORITHM.with.salt.SALT",
         REGEX_LIST,
         Group.VALUES,
-        "Replaces texts of these columns by a salted hash.",
+        "Replaces texts of the listed columns by a salted hash.",
         pattern=r"column\.mask\.hash\.v2\.([^.]+)\.with\.salt\.(.+)",
     )
     column_mask_hash = Family(
         "column.mask.hash.ALGORITHM.with.salt.SALT",
         REGEX_LIST,
         Group.VALUES,
-        "As above with the hash of Java's serialised text.",
+        "As column.mask.hash.v2.ALGORITHM.with.salt.SALT, but with the hash of Java's serialised "
+        "text.",
         pattern=r"column\.mask\.hash\.([^.]+)\.with\.salt\.(.+)",
     )
     column_propagate_source_type = Property(
@@ -227,7 +227,7 @@ class RelationalConfig(ConnectorConfig):
     )
     database_hostname = Property(
         "database.hostname",
-        matching(r"[A-Za-z0-9._:/-]+", "a host name, an address, or the folder of a Unix socket"),
+        matching(r"[A-Za-z0-9._:/-]+", "a host name or an address"),
         REQUIRED,
         Group.CONNECTION,
         "Host of the server.",
@@ -241,7 +241,7 @@ class RelationalConfig(ConnectorConfig):
         TEXT,
         REQUIRED,
         Group.CONNECTION,
-        "A role that may log in and read the log; `headrace check` says what it lacks.",
+        "A user that may log in and read the log; `headrace check` says what it lacks.",
         formerly=("database.username",),
     )
     database_password = Property(
@@ -249,7 +249,7 @@ class RelationalConfig(ConnectorConfig):
         SECRET,
         None,
         Group.CONNECTION,
-        "The role's password; a reference such as ${env:NAME} keeps it out of files.",
+        "The user's password; a reference such as ${env:NAME} keeps it out of files.",
     )
     database_dbname = Property(
         "database.dbname",
@@ -268,8 +268,8 @@ class RelationalConfig(ConnectorConfig):
         Group.CONNECTION,
         "Settings of the Java driver.",
         status=not_needed(
-            "it configures the Java driver (driver.* is for the one that is used), or is "
-            "database.history.*, which schema.history.internal.* has replaced"
+            "database.* configures the Java driver (driver.* is for the driver that headrace "
+            "uses), and schema.history.internal.* has replaced database.history.*"
         ),
     )
     database_connection_factory_class = Property(
@@ -313,7 +313,8 @@ class RelationalConfig(ConnectorConfig):
         "snapshot.select.statement.overrides.TABLE",
         TEXT,
         Group.SNAPSHOT,
-        "The SELECT of one of these tables. Columns that it does not return are null.",
+        "The SELECT with which the snapshot reads a table of snapshot.select.statement.overrides. "
+        "Columns that it does not return are null.",
         pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
         alias_of=("snapshot.select.statement.overrides",),
     )

@@ -83,7 +83,7 @@ class SignalConfig(Configuration):
         milliseconds(),
         "10000",
         Group.SIGNALS,
-        "Pause between these retries.",
+        "Pause between retries of writing a watermark.",
     )
     notification_enabled_channels = Property(
         "notification.enabled.channels",
@@ -136,7 +136,7 @@ class SignalConfig(Configuration):
             yield PropertyFinding(
                 "config.impossible_value",
                 "skipped.operations",
-                "skipped.operations has c, but signals and the marks of incremental snapshots are "
+                "skipped.operations has c, but signals and watermarks of incremental snapshots are "
                 "inserts into signal.data.collection",
                 "Remove c from skipped.operations, or remove signal.data.collection: the channels "
                 "kafka and file do not need it.",

@@ -33,7 +33,7 @@ class SnapshotConfig(Configuration):
         size(1),
         "32MB",
         Group.HEADRACE,
-        "Size of a snapshot chunk that one task reads, estimated from the table's pages.",
+        "Size of a snapshot chunk that one task reads, estimated from the size of the table.",
     )
     snapshot_resume = Property(
         "snapshot.resume",
@@ -49,7 +49,8 @@ class SnapshotConfig(Configuration):
         "true",
         Group.HEADRACE,
         "Chunks of incremental snapshots grow from incremental.snapshot.chunk.size on while they "
-        "are read fast, and shrink if rows are large. If that property is set, its value is kept.",
+        "are read fast, and shrink if rows are large. If incremental.snapshot.chunk.size is set, "
+        "all chunks have that size.",
     )
     headrace_incremental_snapshot_threads = Property(
         "headrace.incremental.snapshot.threads",
@@ -65,7 +66,8 @@ class SnapshotConfig(Configuration):
         "0",
         Group.HEADRACE,
         "How many chunks of an initial or blocking snapshot are read at once, each by a task with "
-        "its own connection; 0 is the number of slices (headrace.slices).",
+        "its own connection; 0 is the number of slices (headrace.slices). snapshot.max.threads "
+        "limits it.",
     )
     snapshot_mode = Property(
         "snapshot.mode",
@@ -133,22 +135,22 @@ class SnapshotConfig(Configuration):
         milliseconds(),
         "0",
         Group.SNAPSHOT,
-        "Wait before the snapshot.",
+        "How long to wait before the snapshot.",
     )
     streaming_delay_ms = Property(
         "streaming.delay.ms",
         milliseconds(),
         "0",
         Group.SNAPSHOT,
-        "Wait between snapshot and streaming.",
+        "How long to wait between the snapshot and streaming.",
     )
     snapshot_max_threads = Property(
         "snapshot.max.threads",
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "The largest number of connections that read the snapshot at once; if it is not set, the "
-        "number of Spark's cores (Debezium: 1).",
+        "The most connections that read the snapshot at once, also if headrace.snapshot.threads "
+        "is larger. If it is not set, headrace.snapshot.threads decides (Debezium: 1).",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",
@@ -162,7 +164,7 @@ class SnapshotConfig(Configuration):
         "snapshot.max.threads.multiplier.TABLE",
         integer(1),
         Group.SNAPSHOT,
-        "The same for one table.",
+        "Chunks per thread for one table.",
         pattern=r"snapshot\.max\.threads\.multiplier\.(.+)",
         status=_SPARK_READS,
     )
@@ -187,7 +189,8 @@ class SnapshotConfig(Configuration):
         integer(1),
         "1024",
         Group.SNAPSHOT,
-        "Rows per incremental chunk.",
+        "Rows of a chunk of an incremental snapshot. If it is not set, only the first chunk of a "
+        "table has this size, or fewer rows (headrace.incremental.snapshot.adaptive).",
     )
     incremental_snapshot_watermarking_strategy = Property(
         "incremental.snapshot.watermarking.strategy",

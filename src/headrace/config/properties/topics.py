@@ -37,7 +37,8 @@ class TopicConfig(Configuration):
         TEXT,
         None,
         Group.TOPICS,
-        "That name; `$1` stands for the first group of topic.regex.",
+        "With a …RegexTopicNamingStrategy: the new name of topics that match topic.regex; `$1` is "
+        "the first group of topic.regex.",
     )
     topic_key_enforce_uniqueness = Property(
         "topic.key.enforce.uniqueness",
@@ -51,22 +52,23 @@ class TopicConfig(Configuration):
         TEXT,
         "__dbz__physicalTableIdentifier",
         Group.TOPICS,
-        "That field's name.",
+        "Name of the field that topic.key.enforce.uniqueness adds to keys.",
     )
     topic_key_field_regex = Property(
         "topic.key.field.regex",
         REGEX,
         None,
         Group.TOPICS,
-        "The part of the topic's original name that the field contains; without it, the whole "
-        "name.",
+        "The part of the topic's original name that the field topic.key.field.name contains; "
+        "without it, the whole name.",
     )
     topic_key_field_replacement = Property(
         "topic.key.field.replacement",
         TEXT,
         None,
         Group.TOPICS,
-        "The text of that field; `$1` stands for the first group of topic.key.field.regex.",
+        "The text of the field topic.key.field.name; `$1` is the first group of "
+        "topic.key.field.regex.",
     )
     topic_delimiter = Property(
         "topic.delimiter",

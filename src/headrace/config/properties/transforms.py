@@ -84,7 +84,7 @@ class FailedRecordsConfig(Configuration):
         BOOLEAN,
         "false",
         Group.CONVERTERS,
-        "Whether the log shows such records.",
+        "Whether the log shows the records that are left out.",
         status=not_needed("values stay out of logs"),
     )
     errors_deadletterqueue_topic_name = Property(
@@ -100,13 +100,13 @@ class FailedRecordsConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether these records have the reason in headers `__connect.errors.*`.",
+        "Whether dead letters have the reason in headers `__connect.errors.*`.",
     )
     errors_deadletterqueue_topic_replication_factor = Property(
         "errors.deadletterqueue.topic.replication.factor",
         integer(-1),
         "3",
         Group.CONVERTERS,
-        "Replicas of that topic.",
+        "Replicas of the topic of dead letters.",
         status=not_needed("the sink makes topics"),
     )

@@ -81,8 +81,9 @@ class WorkerConfig(Configuration):
         "topic.creation.*",
         TEXT,
         Group.SINK,
-        "Topics that the `kafka` sink creates: `groups`, and for each and for `default` "
-        "`partitions`, `replication.factor`, `include`, `exclude` and settings of topics.",
+        "Settings of topics that the `kafka` sink creates: `enable`, `groups`, and for each group "
+        "and for `default`: `partitions`, `replication.factor`, `include`, `exclude` and Kafka's "
+        "settings of a topic.",
     )
     producer_override = PassThrough(
         "producer.override.*",

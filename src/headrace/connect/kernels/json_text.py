@@ -24,7 +24,8 @@ _FALSE = int.from_bytes(b"false", "little")
 
 
 def _escape(byte: int) -> int:
-    """Return Jackson's escape of a character; the length is in the highest byte."""
+    """Return Jackson's escape of a byte as an int64: its characters from the lowest byte on, its
+    length in the highest byte."""
     short = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", _QUOTE: b'"', _BACKSLASH: b"\\"}
     text = b"\\" + short.get(byte, b"u00%02X" % byte)
     return int.from_bytes(text.ljust(7, b"\0") + bytes([len(text)]), "little")
@@ -37,7 +38,7 @@ _ESCAPES = np.array([_escape(byte) for byte in range(_BACKSLASH + 1)], np.int64)
 @part
 def _put_escaped_unit(unit, out):
     store8(out, _BACKSLASH)
-    store8(out + 1, 117)
+    store8(out + 1, 117)  # u
     for i in range(4):
         digit = (unit >> (12 - 4 * i)) & 15
         store8(out + 2 + i, digit + 48 if digit < 10 else digit + 55)
@@ -46,7 +47,8 @@ def _put_escaped_unit(unit, out):
 @part
 def _put_surrogates(address, end, out):
     """Write a character of four bytes as two escapes, as Jackson writes it to bytes; return the
-    end, or `out + 1` if the bytes are no such character and only the first was copied."""
+    end. If the bytes are no such character, only the first one is copied, and the end is
+    `out + 1`."""
     store8(out, load8(address))
     if end - address < 4:
         return out + 1
@@ -65,7 +67,7 @@ def _put_surrogates(address, end, out):
 
 @part
 def put_string(address, length, out):
-    """Write a JSON string; return its end. Writes up to `6 * length + 2` bytes and 16 more."""
+    """Write a JSON string; return its end. The output needs room for `6 * length + 18` bytes."""
     store8(out, _QUOTE)
     out += 1
     end = address + length

@@ -95,7 +95,8 @@ class MongoConfig(
         "snapshot.collection.filter.overrides.COLLECTION",
         TEXT,
         Group.SNAPSHOT,
-        "The filter of one of these collections, in JSON, as for `find`.",
+        "The filter, in JSON as for `find`, of a collection of "
+        "snapshot.collection.filter.overrides.",
         pattern=r"snapshot\.collection\.filter\.overrides\.(.+)",
         alias_of=("snapshot.collection.filter.overrides",),
     )

@@ -84,6 +84,22 @@ class OracleConfig(
             SUPPORTED
         ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
     )
+    schema_history_internal_skip_unparseable_ddl = (
+        SchemaHistoryConfig.schema_history_internal_skip_unparseable_ddl.with_status(
+            not_needed(
+                "headrace reads the data dictionary, with a warning, after a statement that it "
+                "cannot parse"
+            )
+        )
+    )
+    schema_history_internal_ddl_filter = (
+        SchemaHistoryConfig.schema_history_internal_ddl_filter.with_status(
+            not_needed(
+                "statements that change captured tables are always applied, because later rows "
+                "have the columns that they leave"
+            )
+        )
+    )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names; `driver.lib_dir` is the folder "
         "of Oracle Instant Client, with which it runs in thick mode."
@@ -93,7 +109,7 @@ class OracleConfig(
         "`SCHEMA.TABLE`."
     )
     snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(
-        not_needed("ROW SHARE waits for statements that change the table only")
+        not_needed("ROW SHARE waits only for statements that change the structure of a table")
     )
 
     def signal_table(self) -> str | None:

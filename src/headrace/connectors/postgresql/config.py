@@ -62,6 +62,9 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         ("sequence", "sequence"),
     )
 
+    database_hostname = RelationalConfig.database_hostname.with_meaning(
+        "Host of the server, or the folder of its Unix socket."
+    )
     database_port = RelationalConfig.database_port.with_default("5432")
     database_user = RelationalConfig.database_user.with_meaning(
         "A role with LOGIN and REPLICATION; `headrace check` says what it lacks."
@@ -181,14 +184,14 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         milliseconds(),
         "10000",
         Group.REPLICATION,
-        "Pause between these attempts.",
+        "Pause between attempts to take a slot that is in use.",
     )
     internal_create_slot_command_timeout = Property(
         "internal.create.slot.command.timeout",
         duration(bare_unit="s"),
         "90 s",
         Group.REPLICATION,
-        "Limit for creating slot and publication; a bare number is seconds.",
+        "Limit for creating slot and publication.",
     )
     publication_name = Property(
         "publication.name",
@@ -226,9 +229,8 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         Group.REPLICATION,
         "Which position is used when offset and slot differ. A slot that lags behind is advanced "
         "to the offset by trust_offset and trust_greater_lsn. A slot that is ahead is an error, "
-        "except with "
-        "trust_slot and trust_greater_lsn: then the changes between are left out, with a warning "
-        "and a new epoch in `sequence`.",
+        "except with trust_slot and trust_greater_lsn: then the changes between are left out, "
+        "with a warning and a new epoch in `sequence`.",
     )
     internal_slot_seek_to_known_offset_on_start = Property(
         "internal.slot.seek.to.known.offset.on.start",
@@ -265,7 +267,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("fail", "warn", "ignore"),
         "fail",
         Group.REPLICATION,
-        "What to do then.",
+        "What to do after lsn.flush.timeout.ms.",
         status=_NO_FLUSH_WAIT,
     )
     status_update_interval_ms = Property(
@@ -339,8 +341,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         "serializable",
         Group.SNAPSHOT,
         "Isolation of a snapshot, except the one that a new slot exports. All tables are read as "
-        "of one "
-        "moment in any case, so the last three are the same.",
+        "of one moment in any case, so the last three are the same.",
     )
     snapshot_locking_mode = RelationalConfig.snapshot_locking_mode.with_default("none")
     snapshot_lock_timeout_ms = Property(

@@ -47,7 +47,7 @@ def postgresql_source(event_format: EventFormat) -> Schema:
 
 
 def lsn_pair(schema: Schema) -> Concat:
-    """`sequence`: a JSON array, as text, of the last commit's LSN and the record's own."""
+    """`sequence`: a JSON array, as text, of the last commit's LSN and the record's LSN."""
     last_commit = TransactionField(_OPTIONAL_INT64, "last_commit")
     return Concat(
         schema,
@@ -60,14 +60,16 @@ def lsn_pair(schema: Schema) -> Concat:
 
 @dataclass(frozen=True)
 class PostgresSource:
-    """The source block of a database; `xmin`: rows of the log have the slot's xmin."""
+    """The source block of a database; `xmin`: whether events have the slot's xmin (those of
+    incremental snapshots never have it)."""
 
     database: str
     xmin: bool = False
     connector: str = CONNECTOR
 
     def transaction_id(self) -> Node:
-        """The transaction's id and the record's LSN, as in `771:23803690`; null without an id."""
+        """The transaction's id and the record's LSN, as in `771:23803690`; null
+        if the transaction has no id."""
         xid = TransactionField(_OPTIONAL_INT64, "xid")
         return Concat(_STRING, (TextPart(xid), TextPart(RowField(_INT64, "place"), ":")))
 

@@ -1,6 +1,6 @@
 """Numbers, dates and identifiers of BSON in Java's text form.
 
-The rules on memory are those of `headrace.connect.kernels.memory`.
+The functions read and write memory by the rules of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -40,8 +40,9 @@ MOST_OPTIONS = 64
 
 @part
 def put_sorted_options(place, length, out):
-    """Write the options of a regular expression, up to `MOST_OPTIONS` bytes, in the order of their
-    characters, as in the Java driver; options that are not ASCII keep their order."""
+    """Write the options of a regular expression in the order of their characters, as in the Java
+    driver; options that are not ASCII keep their order. The caller checks that there are at most
+    `MOST_OPTIONS` bytes."""
     for i in range(length):
         byte = load8(place + i)
         if byte >= 0x80:
@@ -58,9 +59,10 @@ def put_sorted_options(place, length, out):
 @part
 def put_library_double(bits, out):
     """Write a double as BSON's Java library does: Java's text, with a plus before a positive
-    exponent. Returns its end."""
+    exponent; return its end."""
     end = put_double(bits, out)
-    # The exponent has up to three digits; a text with an exponent has a digit, a point and a digit.
+    # The exponent has up to three digits. A text with an exponent begins with a digit, a point and
+    # a digit, so the E is never among its first three characters.
     for place in range(end - 2, max(end - 5, out), -1):
         if load8(place) == _LARGE_E:
             if load8(place + 1) != _DASH:
@@ -73,7 +75,7 @@ def put_library_double(bits, out):
 
 
 @part
-def _two(value):
+def _two_digits(value):
     return np.int64(_TWO_DIGITS[value])
 
 
@@ -81,7 +83,7 @@ def _two(value):
 def put_iso_date(millis, out):
     """Write milliseconds since 1970-01-01, not negative and up to `MOST_ISO_MILLIS`, as
     `YYYY-MM-DDTHH:MM:SSZ`, with a point and as many digits as needed if there is a fraction;
-    returns its end."""
+    return its end."""
     days = divide(millis, _MILLIS_PER_DAY)
     millis -= days * _MILLIS_PER_DAY
     # Years begin in March, in eras of 400 years (Howard Hinnant's `civil_from_days`).
@@ -101,28 +103,28 @@ def put_iso_date(millis, out):
     month = march_month + 3 if march_month < 10 else march_month - 9
     year = year_of_era + era * 400 + (1 if month <= 2 else 0)
     century = divide(year, 100)
-    store16(out, _two(century))
-    store16(out + 2, _two(year - 100 * century))
+    store16(out, _two_digits(century))
+    store16(out + 2, _two_digits(year - 100 * century))
     store8(out + 4, _DASH)
-    store16(out + 5, _two(month))
+    store16(out + 5, _two_digits(month))
     store8(out + 7, _DASH)
-    store16(out + 8, _two(day))
+    store16(out + 8, _two_digits(day))
     store8(out + 10, _T)
     seconds = divide(millis, 1000)
     millis -= 1000 * seconds
     minutes = divide(seconds, 60)
     hours = divide(minutes, 60)
-    store16(out + 11, _two(hours))
+    store16(out + 11, _two_digits(hours))
     store8(out + 13, _COLON)
-    store16(out + 14, _two(minutes - 60 * hours))
+    store16(out + 14, _two_digits(minutes - 60 * hours))
     store8(out + 16, _COLON)
-    store16(out + 17, _two(seconds - 60 * minutes))
+    store16(out + 17, _two_digits(seconds - 60 * minutes))
     out += 19
     if millis:
         store8(out, _POINT)
         hundreds = divide(millis, 100)
         store8(out + 1, _ZERO + hundreds)
-        store16(out + 2, _two(millis - 100 * hundreds))
+        store16(out + 2, _two_digits(millis - 100 * hundreds))
         out += 4
         while load8(out - 1) == _ZERO:
             out -= 1
@@ -132,7 +134,8 @@ def put_iso_date(millis, out):
 
 @part
 def _four_bytes_hexadecimal(word):
-    """Eight lowercase hexadecimal digits for four bytes, the first of both lowest."""
+    """Return the eight lowercase hexadecimal digits of four bytes as a word. In the word and in the
+    result the first byte is lowest."""
     word = (word | word << 16) & 0x0000FFFF0000FFFF
     word = (word | word << 8) & 0x00FF00FF00FF00FF
     digits = ((word >> 4) & 0x000F000F000F000F) | (word & 0x000F000F000F000F) << 8
@@ -142,7 +145,7 @@ def _four_bytes_hexadecimal(word):
 
 @part
 def put_object_id(address, out):
-    """Write 24 hexadecimal digits; returns their end."""
+    """Write 24 hexadecimal digits; return their end."""
     store64(out, _four_bytes_hexadecimal(load32(address)))
     store64(out + 8, _four_bytes_hexadecimal(load32(address + 4)))
     store64(out + 16, _four_bytes_hexadecimal(load32(address + 8)))
@@ -160,7 +163,7 @@ def _put_nine(value, out):
 
 @part
 def _put_coefficient(high, low, out):
-    """Write the digits of an integer of 113 bits; returns their end. Writes up to 37 bytes."""
+    """Write the digits of an integer of 113 bits; return their end. Writes up to 36 bytes."""
     a, b = (high >> 32) & 0xFFFFFFFF, high & 0xFFFFFFFF
     c, d = (low >> 32) & 0xFFFFFFFF, low & 0xFFFFFFFF
     if a == 0 and b == 0 and low >= 0:
@@ -191,8 +194,8 @@ def _put_coefficient(high, low, out):
 
 @part
 def _put_scaled(digits, exponent, out):
-    """Write the `digits` characters at `out`, times 10**`exponent`, in the text form of the
-    Decimal128 specification; returns its end."""
+    """Turn the `digits` digits at `out` into the text of their number times 10**`exponent`, in the
+    form of the Decimal128 specification; return its end."""
     scientific = exponent + digits - 1
     if exponent > 0 or scientific < -6:
         end = out + digits
@@ -228,7 +231,7 @@ def _put_scaled(digits, exponent, out):
 @entry
 def put_decimal128(address, out):
     """Write the text of a Decimal128 (IEEE 754, binary integer encoding) like the Java driver,
-    which keeps coefficients of more than 34 digits; returns its end. Writes up to 64 bytes."""
+    which keeps coefficients of more than 34 digits; return its end. Writes up to 64 bytes."""
     low, high = load64(address), load64(address + 8)
     if (high >> 58) & 31 == 31:
         store64(out, _NAN)

@@ -1,7 +1,7 @@
-"""Joins parts that overlap: lines of all parts in the order of their sequences.
+"""Merges parts whose sequences overlap into lines in total order.
 
-Each part has an index file: the end of every line (int64), then every line's sequence, all of one
-width.
+Each part has an index file: the end of every line (int64), then the sequence of every line; all
+sequences have the same length.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
@@ -24,7 +24,7 @@ _CHUNK = 16 << 20
 
 @entry
 def _gather(starts, lengths, order, first, last, out):
-    """Copy lines order[first:last] one after the other; returns the end of the output."""
+    """Copy lines order[first:last] one after the other; return the end of the output."""
     for i in range(first, last):
         line = load64(order + 8 * i)
         source, length = load64(starts + 8 * line), load64(lengths + 8 * line)
@@ -39,7 +39,7 @@ def _gather(starts, lengths, order, first, last, out):
 
 def merge(output: Tail, parts: Sequence[FilePart], folder: Path) -> None:
     """Append the lines of all parts to the output in total order."""
-    starts, lengths, sequences = [], [], []
+    part_starts, part_lengths, sequences = [], [], []
     mapped = []
     for part in parts:
         index = np.fromfile(folder / f"{part.name}.index", np.uint8)
@@ -48,20 +48,20 @@ def merge(output: Tail, parts: Sequence[FilePart], folder: Path) -> None:
         with (folder / part.name).open("rb") as file:
             content = np.frombuffer(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), np.uint8)
         mapped.append(content)
-        begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-        starts.append(begins + address_of(content))
-        lengths.append(ends - begins)
+        line_starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        part_starts.append(line_starts + address_of(content))
+        part_lengths.append(ends - line_starts)
         sequences.append(index[8 * part.rows :].view(f"S{width}"))
     order = np.argsort(np.concatenate(sequences), kind="stable")
-    start, length = np.concatenate(starts), np.concatenate(lengths)
-    ends = np.cumsum(length[order])
+    starts, lengths = np.concatenate(part_starts), np.concatenate(part_lengths)
+    ends = np.cumsum(lengths[order])
     first = 0
     while first < order.size:
-        done = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
-        buffer = np.empty(int(ends[last - 1]) - done, np.uint8)
+        written_bytes = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, written_bytes + _CHUNK, side="right")))
+        buffer = np.empty(int(ends[last - 1]) - written_bytes, np.uint8)
         _gather(
-            address_of(start), address_of(length), address_of(order), first, last,
+            address_of(starts), address_of(lengths), address_of(order), first, last,
             address_of(buffer),
         )  # fmt: skip
         output.write(buffer.data)

@@ -1,7 +1,9 @@
-"""Least and greatest values of columns, in manifests' form: Iceberg's single-value serialization.
+"""Least and greatest values of columns as manifests store them: Iceberg's single-value
+serialization.
 
-Texts and bytes are cut to 16 characters or bytes, an upper bound to the next greater value; it has
-no bound if no such value exists. Numbers of types that were widened are read by their length.
+Texts are cut to 16 characters, bytes to 16 bytes. A cut upper bound is increased to the next
+greater value; if no such value exists, the column has no upper bound. A bound that was written
+before its column's type was widened has the length of the former type: `decode_bound` reads both.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import struct
 from decimal import Context, Decimal
 from typing import Any
 
-LONGEST = 16
+_LONGEST_BOUND = 16
 _EPOCH = dt.datetime.fromisoformat("1970-01-01")
 _DAY = dt.date(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -21,9 +23,10 @@ _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
 
 
-def encode_bound(value: Any, kind: str, *, upper: bool = False) -> bytes | None:
-    """The bytes of a bound of a column of this Iceberg type; None if it has no exact bound."""
-    match kind:
+def encode_bound(value: Any, type_name: str, *, upper: bool = False) -> bytes | None:
+    """Return the bytes of a bound of a column of this Iceberg type; None for NaN, and for an upper
+    bound that was cut and cannot be increased."""
+    match type_name:
         case "boolean":
             return b"\1" if value else b"\0"
         case "int":
@@ -40,19 +43,19 @@ def encode_bound(value: Any, kind: str, *, upper: bool = False) -> bytes | None:
             local = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
             return struct.pack("<q", (local - _EPOCH) // _MICROSECOND)
         case "string":
-            cut = value if len(value) <= LONGEST else _cut_text(value, upper=upper)
-            return None if cut is None else cut.encode()
+            bound = value if len(value) <= _LONGEST_BOUND else _cut_text(value, upper=upper)
+            return None if bound is None else bound.encode()
         case "binary":
-            return value if len(value) <= LONGEST else _cut_bytes(value, upper=upper)
-    scale = int(kind.rpartition(",")[2].rstrip(")"))
+            return value if len(value) <= _LONGEST_BOUND else _cut_bytes(value, upper=upper)
+    scale = int(type_name.rpartition(",")[2].rstrip(")"))
     unscaled = int(value.scaleb(scale, _DIGITS))
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(size, "big", signed=True)
 
 
-def decode_bound(content: bytes, kind: str) -> Any:
-    """The value of a bound; None if Python cannot represent it."""
-    match kind:
+def decode_bound(content: bytes, type_name: str) -> Any:
+    """Return the value of a bound; None if Python cannot represent it."""
+    match type_name:
         case "boolean":
             return content != b"\0"
         case "int" | "long":
@@ -63,23 +66,23 @@ def decode_bound(content: bytes, kind: str) -> Any:
             return content.decode()
         case "binary":
             return content
-    if kind.startswith("decimal"):
-        scale = int(kind.rpartition(",")[2].rstrip(")"))
+    if type_name.startswith("decimal"):
+        scale = int(type_name.rpartition(",")[2].rstrip(")"))
         return Decimal(int.from_bytes(content, "big", signed=True)).scaleb(-scale, _DIGITS)
     number = int.from_bytes(content, "little", signed=True)
     try:
-        if kind == "date":
+        if type_name == "date":
             return _DAY + dt.timedelta(days=number)
         moment = _EPOCH + number * _MICROSECOND
     except OverflowError:
         return None
-    return moment.replace(tzinfo=dt.UTC) if kind == "timestamptz" else moment
+    return moment.replace(tzinfo=dt.UTC) if type_name == "timestamptz" else moment
 
 
 def _cut_text(text: str, *, upper: bool) -> str | None:
     if not upper:
-        return text[:LONGEST]
-    for place in range(LONGEST - 1, -1, -1):
+        return text[:_LONGEST_BOUND]
+    for place in range(_LONGEST_BOUND - 1, -1, -1):
         following = ord(text[place]) + 1
         if following in _SURROGATES:
             following = _SURROGATES.stop
@@ -90,6 +93,6 @@ def _cut_text(text: str, *, upper: bool) -> str | None:
 
 def _cut_bytes(content: bytes, *, upper: bool) -> bytes | None:
     if not upper:
-        return content[:LONGEST]
-    kept = content[:LONGEST].rstrip(b"\xff")
+        return content[:_LONGEST_BOUND]
+    kept = content[:_LONGEST_BOUND].rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

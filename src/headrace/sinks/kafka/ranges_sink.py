@@ -26,39 +26,40 @@ _CLOSE_SECONDS = 5.0
 
 
 class RangesSink(BatchSink):
-    """A query's ranges in Kafka: a micro-batch may be repeated, but is written once."""
+    """Writes the ranges of a query to Kafka. Spark may repeat a micro-batch; it is written once."""
 
     def __init__(self, options: KafkaOptions, query: SinkQuery) -> None:
         self._options = options
         self._folder, self._checkpoint = PlanFolder(query.state), query.checkpoint
         self._writer = Writer(options, PARTS)
         self._bookkeeping = Bookkeeping(options)
-        self._of_tasks = self._before = self._written = 0
+        self._task_events = self._events_at_open = self._events_at_progress = 0
         self._has_begun = False
 
     def open(self) -> None:
         """See Sink."""
         self._folder.open()
-        self._before = self._written = self._direct()
+        self._events_at_open = self._events_at_progress = self._direct_events()
 
     def read(self, stream: EventStream) -> DataFrame:
-        """See BatchSink: one row per slice. The source process fences the transactions of its
-        predecessor."""
+        """See BatchSink: one row per slice."""
         from headrace.sinks.kafka.ranges_source import KafkaRangesSource
 
         self._has_begun = True
+        # The source process fences the transactions of this writer.
         self._writer.disconnect()
         folders = {FOLDER: str(self._folder.folder), CHECKPOINT: str(self._checkpoint)}
         return stream.read(KafkaRangesSource, folders)
 
     def end(self, frame: Any, batch: int) -> None:
-        """Run the tasks, unless the source process has written the range."""
+        """Run the tasks, and write the parts that they return; neither for a range that the source
+        process wrote."""
         plan = self._folder.last()
         if plan is None or plan.turn.batch != batch:
             # It is unknown whether the source process or the tasks have written it.
             raise HeadraceError(
                 "kafka.no_plan",
-                f"The micro-batch {batch} was not planned in {self._folder.parts.parent}",
+                f"The folder {self._folder.parts.parent} has no plan for the micro-batch {batch}",
                 "Restore the state folder, or start again with the same checkpoint.",
                 retriable=True,
             )
@@ -68,7 +69,7 @@ class RangesSink(BatchSink):
         rows.sort(key=lambda row: int(row["slice"]))
         if plan.way is Way.PARTS:
             self._send(plan, [str(row["part"]) for row in rows if row["part"]])
-        self._of_tasks += sum(int(row["events"]) for row in rows)
+        self._task_events += sum(int(row["events"]) for row in rows)
 
     def _send(self, plan: Plan, names: list[str]) -> None:
         from headrace.sinks.kafka.parts import read_parts
@@ -85,17 +86,20 @@ class RangesSink(BatchSink):
 
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """See Sink."""
-        before, self._written = self._written, self._direct() + self._of_tasks
-        return self._written - before
+        before, self._events_at_progress = (
+            self._events_at_progress,
+            self._direct_events() + self._task_events,
+        )
+        return self._events_at_progress - before
 
     @property
     def rows(self) -> int:
         """The number of events written to Kafka."""
-        return self._direct() + self._of_tasks - self._before
+        return self._direct_events() + self._task_events - self._events_at_open
 
     def stop(self, finished: int) -> None:
-        """Disconnect, and abort transactions after the micro-batch `finished`: readers would wait
-        for them. Never raises."""
+        """Disconnect, and abort open transactions of micro-batches after `finished`: consumers with
+        `read_committed` would wait for their end. Never raises."""
         self._writer.close()
         options = self._options
         with contextlib.suppress(HeadraceError):
@@ -111,6 +115,6 @@ class RangesSink(BatchSink):
 
             fence(options, suffixes(plan.turn.slices), pause)
 
-    def _direct(self) -> int:
+    def _direct_events(self) -> int:
         plan = self._folder.last()
         return 0 if plan is None else plan.written

@@ -1,4 +1,5 @@
-"""Rows that Python adds to a segment's index, one at a time, for rare messages."""
+"""Rows that Python adds to a segment's index, one at a time, for rare messages: those that a kernel
+leaves to Python."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from headrace.streaming.changes.kernels import row_kernel
 
 @dataclass(frozen=True)
 class RareRecord:
-    """A record of a rare message: its operation as a letter, relation version, place in the log,
-    bytes of log, the address of its image (0: none), and the number of the record in its
-    message."""
+    """A record of a rare message. `operation` is the code of its letter, `relation` the number of
+    its relation version, `place` its place in the log, `size` its bytes of log, `image` the address
+    of its image (0: no image), `part` the number of the record in its message."""
 
     operation: int
     relation: int
@@ -52,7 +53,7 @@ def add_record(
 
 
 def add_barrier(index: SegmentIndex, state: np.ndarray) -> None:
-    """Let a range end before the next row."""
+    """Allow a range to end before the next row."""
     rows = int(state[row_kernel.ROWS])
     if rows not in index.barriers:
         index.barriers.append(rows)

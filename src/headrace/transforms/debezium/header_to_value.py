@@ -29,7 +29,7 @@ class HeaderToValueOptions(Configuration):
         COMMA_LIST,
         REQUIRED,
         Group.CONVERTERS,
-        "The fields that they become, in the same order; `after.trace` is a field of the struct "
+        "The field for each header, in the same order; `after.trace` is a field of the struct "
         "`after`, which is created if it does not exist.",
     )
     operation = Property(

@@ -35,8 +35,8 @@ envelope and the schema's name."""
 
 @dataclass(frozen=True)
 class _Shapes:
-    """The shapes that result from a shape of events: rows of existing and of deleted documents, and
-    deletes without a value. `row` and `key` are the columns."""
+    """The shapes that result from a shape of events. `stored`: events with a document; `gone`:
+    rewritten deletes; `null`: deletes whose value is null. `row` and `key` are the columns."""
 
     key: ColumnTree
     row: ColumnTree
@@ -65,7 +65,7 @@ class TargetDocuments:
         *,
         with_id: bool,
     ) -> None:
-        """`with_id`: rows of deleted documents have the `_id` of their keys."""
+        """`with_id`: the row of a deleted document without an image has the `_id` of its key."""
         self._target, self._form, self._mode = target, form, mode
         self._finish, self._headers, self._with_id = finish, headers, with_id
         types = {each.name: each.schema for each in target.declared.fields}
@@ -75,7 +75,7 @@ class TargetDocuments:
 
     @property
     def ordering(self) -> Ordering:
-        """The effect of the declared type of `_id` on the order of records with one key."""
+        """The way in which the declared type of `_id` may make keys equal: see Ordering."""
         schema = self._id_type
         if schema.name == DECIMAL or (schema.name is None and schema.type in _NUMBERS):
             return Ordering.ID_NUMBERS
@@ -85,7 +85,7 @@ class TargetDocuments:
         return Ordering.ID_TEXTS if is_text else Ordering.NONE
 
     def expected(self, records: Records) -> Iterator[Records]:
-        """Yield the possible results for such events, for all documents."""
+        """Yield records of each shape that `apply` may return for events of this shape."""
         if DocumentEnvelope.of(records.shape) is None:
             return
         shapes = self._shapes(records.shape)
@@ -101,15 +101,15 @@ class TargetDocuments:
             yield records.with_shape(shapes.null)
 
     def apply(self, records: Records, identifier: Node) -> Iterator[Records]:
-        """Yield the results for events and tombstones with documents' keys, whose `_id` is the text
-        `identifier`; other records pass unchanged."""
-        absent = tombstones(records)
-        if absent.any():
+        """Yield the results for events of documents and tombstones; other records pass unchanged.
+        `identifier` is the node of the `_id` in the key, as a text."""
+        is_tombstone = tombstones(records)
+        if is_tombstone.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
-                kept = records.with_rows(absent)
+                kept = records.with_rows(is_tombstone)
                 made = self._tombstones(records.shape)
                 yield self._with_key(kept, identifier, made.key)[0].with_shape(made.shape)
-            records = records.with_rows(~absent)
+            records = records.with_rows(~is_tombstone)
         if not len(records):
             return
         envelope = DocumentEnvelope.of(
@@ -212,8 +212,8 @@ def _with_member(row: Converted, name: str, column: Converted) -> Converted:
 
 
 def _refuse_updates(records: Records, envelope: DocumentEnvelope) -> None:
-    """Reject updates that contain only the changed fields: all other fields would be null, like
-    missing ones."""
+    """Reject updates that contain only the changed fields: all other fields would be null, as if
+    the document did not have them."""
     is_partial = present(records, envelope.update) | present(records, envelope.patch)
     if len(records) and is_partial.any():
         raise HeadraceError(

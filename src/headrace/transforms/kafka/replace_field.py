@@ -46,10 +46,10 @@ class ReplaceFieldOptions(NullsOptions):
         COMMA_LIST,
         "",
         Group.CONVERTERS,
-        "Fields to keep; if it is empty, all.",
+        "Fields to keep; if the list is empty, all fields are kept.",
         formerly=("whitelist",),
     )
-    renames = Property("renames", RENAMES, "", Group.CONVERTERS, "New names of fields, `old:new`.")
+    renames = Property("renames", RENAMES, "", Group.CONVERTERS, "Fields to rename, `old:new`.")
 
 
 class ReplaceField:

@@ -8,21 +8,23 @@ from headrace.config.property import Group, Property
 from headrace.transforms.unwrapping.deletes import MODE, DeleteMode
 
 _NAMES = (
-    "`[struct.]field[:name]` each. The struct is `source`, `transaction` or another one of the "
-    "envelope; without it `op`, `ts_ms`, `ts_us` and `ts_ns` are the envelope's, `id`, "
-    "`total_order` and `data_collection_order` the transaction's, others the source's. With a "
-    "struct its name is part of the field's: `source.ts_ms` becomes `__source_ts_ms`."
+    "a list of `[struct.]field[:name]`. `struct` is `source`, `transaction` or another struct of "
+    "the envelope. Without `struct`, `op`, `ts_ms`, `ts_us` and `ts_ns` are fields of the "
+    "envelope, `id`, `total_order` and `data_collection_order` are fields of `transaction`, and "
+    "any other name is a field of `source`. The new name is the prefix and `name`; without `name` "
+    "it is the prefix and `field`, or `struct_field` if `struct` is given: `source.ts_ms` becomes "
+    "`__source_ts_ms`."
 )
 ADDED_FIELDS = f"Fields of the envelope that the record gets, {_NAMES}"
 ADDED_HEADERS = (
-    f"Fields of the envelope that become headers, {_NAMES} One that the envelope lacks makes no "
-    "header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as in "
-    "Debezium: that of its delete and its own."
+    f"Fields of the envelope that become headers, {_NAMES} A field that the envelope lacks makes "
+    "no header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as in "
+    "Debezium: once for its delete and once for itself."
 )
 
 
 class UnwrappingOptions(Configuration):
-    """Options of both transforms."""
+    """Options that ExtractNewRecordState and ExtractNewDocumentState share."""
 
     delete_tombstone_handling_mode = Property(
         MODE,
@@ -30,11 +32,12 @@ class UnwrappingOptions(Configuration):
         "tombstone",
         Group.CONVERTERS,
         "The result of deletes and of the tombstones after them. `drop`: both are left out. "
-        "`tombstone`: the delete becomes a null value with the row's schema, which JSON shows as "
-        "the text `null`, as in Kafka Connect, and Kafka does not take for a tombstone; the "
-        "tombstone is left out. `delete-to-tombstone`: likewise, without a schema, a tombstone for "
-        "Kafka. `rewrite`: the row before the delete with `__deleted`. `rewrite-with-tombstone`: "
-        "likewise, and the tombstone stays.",
+        "`tombstone`: the delete becomes a null value with the row's schema, and the tombstone is "
+        "left out; JSON writes the value as the text `null`, as in Kafka Connect, so that Kafka "
+        "does not treat it as a tombstone. `delete-to-tombstone`: the delete becomes a null value "
+        "without a schema, which is a tombstone for Kafka, and the tombstone after it is left out. "
+        "`rewrite`: the delete becomes the row before it with `__deleted`, and the tombstone is "
+        "left out. `rewrite-with-tombstone`: the same as `rewrite`, but the tombstone stays.",
     )
     add_fields = Property(
         "add.fields",

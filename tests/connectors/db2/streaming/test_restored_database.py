@@ -16,7 +16,7 @@ COMMITS = 1000
 
 
 def move_log(database: Db2Database, commits: int) -> bytes:
-    """Capture's synchpoint, so many commits on, or back; the program does not run."""
+    """Move Capture's synchpoint by `commits` (negative: back), while Capture is stopped."""
     number = int.from_bytes(database.capture.synchpoint()) + commits
     synchpoint = number.to_bytes(database.capture.width)
     database.execute(
@@ -28,7 +28,8 @@ def move_log(database: Db2Database, commits: int) -> bytes:
 
 
 def restored(database: Db2Database, **more: str) -> Reader:
-    """A reader whose database is as it was a thousand commits before, but for a row."""
+    """A reader that has read COMMITS commits which its database, restored to an older state, no
+    longer has. The restored database has one more row."""
     database.create_table("T", TABLE)
     reader = reader_of(database, headrace_acknowledge_interval="50 ms", **more)
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
@@ -43,13 +44,13 @@ def restored(database: Db2Database, **more: str) -> Reader:
     return reader
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("connections_end", [False, True])
 def test_a_synchpoint_that_goes_back_while_the_stream_runs_is_an_error(
-    db2_database: Db2Database, is_lost: bool
+    db2_database: Db2Database, connections_end: bool
 ) -> None:
     retries = {"errors_max_retries": "500", "retriable_restart_connector_wait_ms": "10"}
-    reader = restored(db2_database, **(retries if is_lost else {}))
-    if is_lost:  # a restore ends all connections
+    reader = restored(db2_database, **(retries if connections_end else {}))
+    if connections_end:  # a restore ends all connections
         db2_database.server.shut_down(db2_database.name)
     with pytest.raises(HeadraceError) as caught:
         reader.await_changes(2)
@@ -57,7 +58,7 @@ def test_a_synchpoint_that_goes_back_while_the_stream_runs_is_an_error(
     assert caught.value.code == "db2.position_ahead"
 
 
-def test_a_database_that_is_restored_is_read_again_when_needed(db2_database: Db2Database) -> None:
+def test_with_when_needed_a_restored_database_is_read_again(db2_database: Db2Database) -> None:
     reader = restored(db2_database, snapshot_mode="when_needed")
     values = reader.await_changes(3)
     reader.stop()

@@ -1,5 +1,5 @@
-"""`headrace support-bundle --workload` on the stand-in for Oracle: what it makes, what of it is
-shown, and that nothing is left over."""
+"""`headrace support-bundle --workload` on the stand-in for Oracle: its tables and statements,
+what of them the bundle shows, and that it drops all tables."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.servers.oracle import OracleDatabase
 pytestmark = pytest.mark.oracle
 
 CANARIES = ("CANARY_TABLE", "CANARY_COLUMN", "canary value 4711", "canary default")
+# The questions of headrace.connectors.oracle.support.open_questions that the workload answers.
 ANSWERED = (*(f"O{number}" for number in range(6, 23)), "altered", "lobs", "savepoints")
 
 
@@ -36,7 +37,7 @@ def run(file: Path, bundle: Path, *more: str) -> int:
     return main([*given, "--workload", *more])
 
 
-def kits(database: OracleDatabase) -> list[str]:
+def workload_tables(database: OracleDatabase) -> list[str]:
     return [table for table in database.server.call("table_names") if sql.KIT in table]
 
 
@@ -51,15 +52,15 @@ def redo(bundle: Path, name: str = "workload.arrow") -> pa.Table:
         return rows.read_all()
 
 
-def test_the_workload_answers_open_questions_and_leaves_no_table(
+def test_the_workload_answers_its_questions_and_leaves_no_table(
     oracle_database: OracleDatabase, file: Path, bundle: Path
 ) -> None:
     assert run(file, bundle) == 0
-    assert kits(oracle_database) == []
+    assert workload_tables(oracle_database) == []
     assert redo(bundle).schema == REDO
     found = answers(bundle)
     assert sorted(found) == sorted(ANSWERED)
-    assert found["O21"] == {"redo": 0, "workload": 0}
+    assert found["O21"] == {"redo": 0, "workload": 0}, "rows whose SCN is less than the last one"
     invisible = [row[-1] for row in found["O15"]["INVISIBLES"]["rows"]]
     assert any("values ('1','seen','not seen')" in statement for statement in invisible)
     taken_back = [row for row in found["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
@@ -71,7 +72,7 @@ def test_the_workload_answers_open_questions_and_leaves_no_table(
     assert facts["parts"] > 0, "SQL_REDO of more than one row"
 
 
-def test_what_the_stand_in_does_not_have_is_recorded_with_its_table(
+def test_a_type_that_the_server_lacks_is_recorded_as_a_refused_statement(
     file: Path, bundle: Path
 ) -> None:
     assert run(file, bundle) == 0
@@ -79,7 +80,7 @@ def test_what_the_stand_in_does_not_have_is_recorded_with_its_table(
     assert objects == {"rows": [], "refused": [{"code": 902, "full_code": "ORA-00902"}]}
 
 
-def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
+def test_the_workload_shows_its_own_values_but_no_other_name_or_value_and_no_login(
     oracle_database: OracleDatabase, file: Path, bundle: Path
 ) -> None:
     # A table of another schema, whose name begins as the workload's do.
@@ -117,18 +118,18 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
     sent: list[str] = []
     rows = Connection.rows
 
-    def kept(self: Connection, statement: str, *more: Any) -> Any:
+    def recording(self: Connection, statement: str, *more: Any) -> Any:
         sent.append(statement)
         return rows(self, statement, *more)
 
-    monkeypatch.setattr(Connection, "rows", kept)
+    monkeypatch.setattr(Connection, "rows", recording)
     assert run(file, bundle) == 0
     own = [statement for statement in sent if sql.KIT in statement or "headrace_kit" in statement]
     assert len(own) > 150
-    assert {statement for statement in own if f"{statement};" not in listed} == set()
+    assert {f"{statement};" for statement in own} <= listed
 
 
-def test_without_the_option_nothing_is_made(
+def test_without_the_option_no_statement_of_the_workload_is_sent(
     oracle_database: OracleDatabase, file: Path, bundle: Path
 ) -> None:
     assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
@@ -146,8 +147,8 @@ def test_a_table_that_is_there_already_refuses_the_workload_and_stays(
     oracle_database.create_table(own, "ID NUMBER(9,0) NOT NULL")
     assert run(file, bundle) != 0
     assert "where these are already: HEADRACE_KIT_LOBS" in capsys.readouterr().err
-    assert kits(oracle_database) == [own]
-    assert bundle.exists()  # what only reads was recorded before
+    assert workload_tables(oracle_database) == [own]
+    assert bundle.exists()  # statements that only read were recorded before
 
 
 def test_a_user_without_the_right_to_make_tables_gets_that_error(
@@ -174,13 +175,13 @@ def test_tables_are_dropped_after_an_interruption_wherever_it_comes(
     error: BaseException,
     at: str,
 ) -> None:
-    """The statement is run, and nobody hears of it. An error of the driver is recorded, and the
-    workload goes on."""
+    """The server runs the statement, but the client gets an exception instead of the answer.
+    KeyboardInterrupt ends the workload; another error is recorded, and the workload goes on."""
     rows, raised = Connection.rows, []
 
     def interrupted(self: Connection, statement: str, *more: Any) -> Any:
         answer = rows(self, statement, *more)
-        if at in statement and kits(oracle_database):
+        if at in statement and workload_tables(oracle_database):
             raised.append(statement)
             raise error
         return answer
@@ -188,7 +189,7 @@ def test_tables_are_dropped_after_an_interruption_wherever_it_comes(
     monkeypatch.setattr(Connection, "rows", interrupted)
     status = run(file, bundle)
     assert raised
-    assert kits(oracle_database) == []
+    assert workload_tables(oracle_database) == []
     _, records = read(bundle)
     classes = [record["error"].get("class") for record in records if "error" in record]
     if isinstance(error, KeyboardInterrupt):
@@ -208,6 +209,6 @@ def test_what_cannot_be_dropped_is_named_with_its_statements(
     oracle_database.server.apply([{"error": 54, "when": "DROP TABLE"}])
     with caplog.at_level(logging.WARNING):
         assert run(file, bundle) == 0
-    (left,) = kits(oracle_database)
+    (left,) = workload_tables(oracle_database)
     name = left.rpartition(".")[2]
     assert f"DROP TABLE {name} CASCADE CONSTRAINTS PURGE;" in caplog.text

@@ -56,23 +56,23 @@ class ChangeTablesConfig(Configuration):
         "ASNCDC",
         Group.REPLICATION,
         "Schema of the change tables, if a registration does not name one (CD_OWNER). It is "
-        "converted "
-        "to upper case, unless it is in quotation marks.",
+        "converted to upper case, unless it is in quotation marks.",
     )
     streaming_query_timespan_seconds = Property(
         "streaming.query.timespan.seconds",
         integer(0),
         "0",
         Group.REPLICATION,
-        "The most seconds of commit times whose changes are read at once, by IBMSNAP_UOW; 0 reads "
-        "all. Memory is limited in either case.",
+        "The longest time span of commits (by IBMSNAP_UOW), in seconds, whose changes are read at "
+        "once; 0 is no limit. Memory is limited in either case.",
     )
     z_stop_lsn_ignore = Property(
         "z.stop.lsn.ignore",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "On z/OS, a registration's changes do not end where the next registration begins.",
+        "If true, on z/OS the changes of a registration do not end where the next registration "
+        "begins.",
     )
     poll_interval_ms = Property(
         "poll.interval.ms",
@@ -104,18 +104,17 @@ class ChangeTablesConfig(Configuration):
         Group.HEADRACE,
         "The time zone of Capture's clock, in which IBMSNAP_UOW and IBMSNAP_REGISTER contain the "
         "times of commits and of the synchpoint: an identifier (`Europe/Berlin`), by which each "
-        "commit "
-        "has the daylight saving time of its own day, or a distance from UTC (`+02:00`, `+00:00`). "
-        "By default the server's time zone at each reading (CURRENT TIMEZONE).",
+        "commit has the daylight saving time of its own day, or a distance from UTC (`+02:00`, "
+        "`+00:00`). By default the server's time zone at each reading (CURRENT TIMEZONE).",
     )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",
         one_of("fail", "accept"),
         "fail",
         Group.HEADRACE,
-        "The action if a change table begins after the place that was read last (it was "
-        "pruned, or its table was registered again): an error (snapshot.mode=when_needed: a new "
-        "snapshot), or headrace continues.",
+        "The action if a change table begins after the place that was read last (it was pruned, "
+        "or its table was registered again): `fail` is an error, or a new snapshot with "
+        "snapshot.mode=when_needed; with `accept` headrace continues.",
     )
 
     def check(self) -> Iterator[PropertyFinding]:

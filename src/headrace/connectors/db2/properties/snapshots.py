@@ -7,7 +7,7 @@ from headrace.config.kinds import integer, one_of
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import Group, Property, not_needed
 
-_NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (60 s) holds for reading")
+_NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (60 s) applies to reads")
 
 
 class Db2SnapshotConfig(Configuration):
@@ -19,16 +19,18 @@ class Db2SnapshotConfig(Configuration):
         "repeatable_read",
         Group.SNAPSHOT,
         "Isolation of the snapshot's queries: `repeatable_read` and `exclusive` are Db2's RS, "
-        "`read_committed` is CS, `read_uncommitted` is UR. If it is not set and the stream "
-        "follows the snapshot, CS is used, which keeps no locks on rows that were read.",
+        "`read_committed` is CS, `read_uncommitted` is UR. If it is not set, the isolation is CS "
+        "if the stream follows the snapshot (it keeps no locks on rows that were read), otherwise "
+        "RS.",
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",
         one_of("exclusive", "none", "custom"),
         "exclusive",
         Group.SNAPSHOT,
-        "Debezium's lock statement before a snapshot, in the isolation modes exclusive and "
-        "repeatable_read. Db2 releases its locks at once.",
+        "`exclusive` runs Debezium's lock statement for each captured table before the snapshot, "
+        "in the isolation modes exclusive and repeatable_read. The statement holds no lock after "
+        "it has run.",
         refused_values=("custom",),
     )
     snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(_NO_LOCKS)

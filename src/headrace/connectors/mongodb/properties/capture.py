@@ -88,8 +88,9 @@ class MongoCaptureConfig(Configuration):
         choice(MatchMode),
         "regex",
         Group.CAPTURED,
-        "How these four lists are read: regular expressions that match the whole name in any case, "
-        "or the names themselves, which costs the server far less.",
+        "How database.include.list, database.exclude.list, collection.include.list and "
+        "collection.exclude.list are read: as regular expressions that match the whole name in "
+        "any case, or as the names themselves, which costs the server far less.",
     )
     field_exclude_list = Property(
         "field.exclude.list",
@@ -135,7 +136,7 @@ class MongoCaptureConfig(Configuration):
         TEXT,
         None,
         Group.CAPTURED,
-        "That database, or that collection as `database.collection`.",
+        "With capture.scope: the database, or the collection as `database.collection`.",
     )
     capture_start_op_time = Property(
         "capture.start.op.time",
@@ -158,7 +159,7 @@ class MongoCaptureConfig(Configuration):
         choice(PipelineOrder),
         "internal_first",
         Group.REPLICATION,
-        "The place of these stages; with `user_only` the server does not filter.",
+        "The place of the stages of cursor.pipeline; with `user_only` the server does not filter.",
     )
     cursor_oversize_handling_mode = Property(
         "cursor.oversize.handling.mode",
@@ -173,7 +174,8 @@ class MongoCaptureConfig(Configuration):
         integer(0),
         "0",
         Group.REPLICATION,
-        "With `skip`: the size in bytes above which a document's events are left out.",
+        "With cursor.oversize.handling.mode=skip: the size in bytes above which a document's "
+        "events are left out.",
     )
     cursor_max_await_time_ms = Property(
         "cursor.max.await.time.ms",

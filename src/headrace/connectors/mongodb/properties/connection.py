@@ -113,14 +113,14 @@ class MongoConnectionConfig(Configuration):
         SECRET,
         None,
         Group.CONNECTION,
-        "Password of that file.",
+        "Password of the file mongodb.ssl.keystore.",
     )
     mongodb_ssl_keystore_type = Property(
         "mongodb.ssl.keystore.type",
         _STORE,
         "PKCS12",
         Group.CONNECTION,
-        "Format of that file; PEM needs no additional package.",
+        "Format of the file mongodb.ssl.keystore; PEM needs no additional package.",
         refused_values=("JKS",),
     )
     mongodb_ssl_truststore = Property(
@@ -135,14 +135,14 @@ class MongoConnectionConfig(Configuration):
         SECRET,
         None,
         Group.CONNECTION,
-        "Password of that file.",
+        "Password of the file mongodb.ssl.truststore.",
     )
     mongodb_ssl_truststore_type = Property(
         "mongodb.ssl.truststore.type",
         _STORE,
         "PKCS12",
         Group.CONNECTION,
-        "Format of that file.",
+        "Format of the file mongodb.ssl.truststore.",
         refused_values=("JKS",),
     )
     mongodb_connect_timeout_ms = Property(

@@ -22,27 +22,28 @@ SCHEMA = pa.schema(
     ]
 )
 """The schema of `sql.ARROW_ROW`, which has every type that the stream reads."""
-BROKEN = (AttributeError, TypeError, ValueError, pa.ArrowException)
-"""Exceptions of a driver whose rows are not Arrow's, or whose call takes other arguments."""
-_WITHOUT_WORDS = "oracle.query_failed"
+UNSUITABLE_DRIVER = (AttributeError, TypeError, ValueError, pa.ArrowException)
+"""Exceptions of a driver that cannot return Arrow, or whose method has other parameters."""
+_UNTRANSLATED = "oracle.query_failed"
+"""The code of an error of the driver that headrace does not explain."""
 
 
 def check_arrow_fetch(checked: Checked) -> None:
-    """Check that a row is the same as Arrow as by a cursor. Raises DriverError and
-    HeadraceError."""
+    """Check that the driver returns the same row as Arrow and through a cursor. Raises DriverError
+    and HeadraceError."""
     connection, statement = checked.in_root(), sql.ARROW_ROW()
     expected = connection.rows(statement)
     try:
         batches = list(connection.batches(statement, SCHEMA))
         fetched = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     except DriverError as error:
-        if _code(checked, error) != _WITHOUT_WORDS:
+        if _code(checked, error) != _UNTRANSLATED:
             raise
         raise arrow_error(checked, error.text) from None
-    except BROKEN as error:
+    except UNSUITABLE_DRIVER as error:
         raise arrow_error(checked, f"{type(error).__name__}: {error}") from None
     if fetched != expected:
-        raise arrow_error(checked, "its values differ from those of a cursor")
+        raise arrow_error(checked, "the values as Arrow differ from those of a cursor")
     checked.ok("arrow_fetch", f"The driver ({driver_version(checked.config)}) gives rows as Arrow")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from headrace.connectors.oracle.checks.arrow_fetch import BROKEN, arrow_error
+from headrace.connectors.oracle.checks.arrow_fetch import UNSUITABLE_DRIVER, arrow_error
 from headrace.connectors.oracle.checks.state import Checked, granted
 from headrace.connectors.oracle.connection import (
     CHECK_LIMIT,
@@ -64,7 +64,7 @@ def _attempt(checked: Checked) -> tuple[HeadraceError, Level] | None:
                 return known, "error"
             else:
                 raise known from None
-        except BROKEN as error:
+        except UNSUITABLE_DRIVER as error:
             raise arrow_error(checked, f"{type(error).__name__}: {error}") from None
     return None
 

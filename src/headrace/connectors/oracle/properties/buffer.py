@@ -33,23 +33,24 @@ class BufferConfig(Configuration):
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "Transactions that are open for longer are given up: their changes are lost, with a "
-        "warning. 0 is no limit.",
+        "Transactions that are open for longer than this are given up: their changes are lost, "
+        "with a warning. 0 is no limit.",
     )
     log_mining_buffer_transaction_events_threshold = Property(
         "log.mining.buffer.transaction.events.threshold",
         integer(0, LONG_MAX),
         "0",
         Group.REPLICATION,
-        "Transactions with more changes are given up: their changes are lost, with a warning. 0 "
-        "is no limit.",
+        "Transactions with more changes than this are given up: their changes are lost, with a "
+        "warning. 0 is no limit.",
     )
     log_mining_buffer_deferred_transaction_start = Property(
         "log.mining.buffer.deferred.transaction.start",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Sessions do not need old logs for a transaction that has no captured change yet.",
+        "If true, sessions do not begin at the start of a transaction that has no captured change "
+        "yet, so they need no old logs for it.",
     )
     log_mining_buffer_memory_legacy_transaction_start = Property(
         "log.mining.buffer.memory.legacy.transaction.start",
@@ -63,7 +64,7 @@ class BufferConfig(Configuration):
         milliseconds(),
         "86400000",
         Group.REPLICATION,
-        "How long the start of such a transaction is kept.",
+        "How long Debezium keeps the start of a transaction that has no captured change yet.",
         status=not_needed("a transaction without changes takes 144 bytes until it ends"),
     )
     log_mining_buffer_drop_on_stop = Property(
@@ -134,6 +135,6 @@ class BufferConfig(Configuration):
         integer(0),
         "256",
         Group.REPLICATION,
-        "Tables by their object numbers.",
+        "Size of Debezium's cache of tables by object number.",
         status=not_needed("all captured tables are kept"),
     )

@@ -25,8 +25,8 @@ def _address(url: str) -> str:
 
 
 _JDBC_URL: ValueKind[str] = ValueKind(
-    "a URL jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…), in which are "
-    "no passwords (database.user, database.password and driver.wallet_password have them)",
+    "a URL jdbc:oracle:thin:@//host:port/service, @host:port:sid or @(DESCRIPTION=…), without "
+    "passwords (database.user, database.password and driver.wallet_password have them)",
     _address,
     is_secret=True,
 )

@@ -43,7 +43,9 @@ def _fits(mode: QueryFilterMode, entry: str) -> bool:
     return is_short and _BEYOND_ORACLE.search(entry) is None
 
 
-_BY_LOGS = not_needed("log.mining.log.count.min determines the size of a window")
+_BY_LOGS = not_needed(
+    "a window reads what the logs of its session contain (log.mining.log.count.min)"
+)
 
 
 class MiningConfig(Configuration):
@@ -79,8 +81,8 @@ class MiningConfig(Configuration):
         integer(0),
         "2",
         Group.REPLICATION,
-        "The least number of logs of each redo thread in a session, in units of the largest log's "
-        "size; 0: all. A transaction that is open for longer adds logs.",
+        "The least amount of redo of each thread in a session, in logs of the largest log's size; "
+        "0: all logs. A transaction that began earlier adds the logs since its start.",
     )
     log_mining_session_max_ms = Property(
         "log.mining.session.max.ms",
@@ -94,8 +96,9 @@ class MiningConfig(Configuration):
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "Sessions no longer begin at transactions that are open for longer; their changes that "
-        "were already read are kept. 0: they always do.",
+        "If a transaction is open for longer than this, sessions no longer begin at its start; "
+        "its changes that were already read are kept. 0: sessions always begin at the oldest open "
+        "transaction.",
     )
     log_mining_restart_connection = Property(
         "log.mining.restart.connection",
@@ -203,7 +206,8 @@ class MiningConfig(Configuration):
         milliseconds(1),
         "500",
         Group.RUNTIME,
-        "Pause before the redo is read again if there are no new changes.",
+        "Pause before headrace looks for redo again, if there was none after the redo that was "
+        "read.",
     )
     query_fetch_size = Property(
         "query.fetch.size",

@@ -38,13 +38,14 @@ class OracleSnapshotConfig(Configuration):
         choice(BoundaryMode),
         "skip",
         Group.SNAPSHOT,
-        "Whether transactions that are open when a snapshot is taken are found in V$TRANSACTION, so"
-        " that their earlier changes become events.",
+        "Whether transactions that are open when a snapshot is taken are found in V$TRANSACTION, "
+        "so that their earlier changes become events.",
     )
     internal_snapshot_enhance_predicate_scn = Property(
         "internal.snapshot.enhance.predicate.scn",
         TEXT,
         None,
         Group.SNAPSHOT,
-        "The text in snapshot.select.statement.overrides that ` AS OF SCN n` replaces.",
+        "A placeholder in the statements of snapshot.select.statement.overrides, which headrace "
+        "replaces by ` AS OF SCN n`.",
     )
