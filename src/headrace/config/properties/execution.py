@@ -137,8 +137,9 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownProperties),
         "warn",
         Group.HEADRACE,
-        "The effect of an unknown property. If this is not set, an unknown property whose name is "
-        "almost that of a known one is an error, and any other one a warning.",
+        "The effect of an unknown property, or of an unknown option of a transform, predicate or "
+        "sink: an error (`fail`) or a warning (`warn`). If this is not set, a name that is almost "
+        "that of a known one is an error, and any other one a warning.",
     )
     event_format_version = Property(
         "event.format.version",
