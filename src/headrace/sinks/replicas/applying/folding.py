@@ -212,7 +212,7 @@ class Folding:
             if name in self._foreign:
                 made[name] = np.ones(self._count, np.bool_)
             elif name not in self._schema.key:
-                flags = self._changes.untold(name)
+                flags = self._changes.unavailable(name)
                 if flags is not None:
                     made[name] = flags
         return made
