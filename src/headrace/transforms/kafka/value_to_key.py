@@ -15,7 +15,7 @@ from headrace.connect.trees import as_struct, member, with_defaults
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import Part, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -52,7 +52,7 @@ class ValueToKey:
         keys = []
         for value in connect_values(records, records.shape.value):
             if not isinstance(value, Mapping):
-                raise _not_a_struct(records.shape, type(value).__name__)
+                raise _not_a_struct(records.shape, kind_of(value))
             keys.append({name: value.get(name) for name in self._fields})
         shape = self._schemaless(records.shape)
         yield with_values(records, shape.key, keys).with_shape(shape)  # type: ignore[arg-type]
