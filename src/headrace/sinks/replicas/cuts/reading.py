@@ -116,8 +116,8 @@ def _chosen(
                 raise HeadraceError(
                     "replicas.ambiguous_table",
                     f"More than one of the queries has a table {name}",
-                    "Call it once for each checkpoint, and pass the first result as `at` to the later "
-                    "calls.",
+                    "Call it once for each checkpoint, and pass the first result as `at` to the "
+                    "later calls.",
                 )
             found[str(name)] = _Table(name, version, cut_list)
         reasons |= {str(name): why for name, why in cut.missing.items()}
@@ -135,8 +135,8 @@ def _require(
         raise HeadraceError(
             "replicas.table_not_in_cut",
             f"The consistent cut at {position} lacks tables: {texts}",
-            "Run headrace status, and follow its remedies; or leave these tables out of `tables`, or "
-            "pass the time of an earlier cut as `at`.",
+            "Run headrace status and repair the tables that it lists, leave these tables out of "
+            "`tables`, or pass the time of an earlier cut as `at`.",
         )
     if unknown := [name for name in wanted if name not in found]:
         raise HeadraceError(

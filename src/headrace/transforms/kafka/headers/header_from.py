@@ -85,8 +85,8 @@ class HeaderFrom:
                 raise HeadraceError(
                     "transforms.no_such_field",
                     f"the {self._part} of records of {shape.topic} has no field {name}",
-                    f"Leave {name} out of `fields`, or set a predicate, so that the transform gets only "
-                    "records with the field.",
+                    f"Leave {name} out of `fields`, or set a predicate, so that the transform gets "
+                    "only records with the field.",
                 )
             field = member(struct, name)
             headers.append(Header(header, with_defaults(field) if self._defaults else field))
