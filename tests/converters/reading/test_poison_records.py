@@ -158,7 +158,7 @@ def test_a_whole_decimal_of_more_than_4300_digits_is_read() -> None:
 
 
 @pytest.mark.parametrize("half", ["\\ud800", "\\udfff", "\\udc00\\ud800"])
-def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half: str) -> None:
+def test_an_unpaired_surrogate_in_a_document_becomes_a_replacement_character(half: str) -> None:
     key, value = document(f'{{"_id":"x{half}y","n{half}":1}}')
     (made,) = made_of(value, DOCUMENTS, key, document('{"_id":1}')[1])
     count = half.count("\\u")
@@ -166,7 +166,7 @@ def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half:
     assert json.loads(made["value"].decode()) == {"_id": f"x{shown}y", f"n{shown}": 1}
 
 
-def test_half_of_a_character_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
+def test_an_unpaired_surrogate_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
     None
 ):
     text = {"type": "string", "optional": True}

@@ -228,9 +228,8 @@ class ReplicaSink(BatchSink):
         if not rules.is_staged:
             self._take_over(batch)
         self._begin_resyncs(batch)
-        for name in {n for n, r in self._replicas.items() if r.has_other_deletes} - {
-            *self._copying
-        }:
+        with_deletes = {name for name, each in self._replicas.items() if each.has_other_deletes}
+        for name in with_deletes.difference(self._copying):
             tables.setdefault(name, [])
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:

@@ -67,7 +67,8 @@ class ValueToKey:
             raise HeadraceError(
                 "transforms.no_such_field",
                 f"the value of records of {shape.topic} has no field {absent[0]}",
-                "Name fields that it has, or give the transform a predicate.",
+                f"Leave {absent[0]} out of `fields`, or set a predicate, so that the transform "
+                "gets only records with the field.",
             )
         members = {name: member(struct, name) for name in self._fields}
         if self._defaults:

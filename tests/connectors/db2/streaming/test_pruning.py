@@ -204,8 +204,8 @@ def test_a_restart_inside_a_pruned_transaction_is_a_gap(
 def lost_after_window(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
 ) -> Iterator[threading.Event]:
-    """Calls `act` after all rows of a window were fetched, when the reader asks for the next window;
-    the first fetch of change tables after that fails. The event is set when that fetch failed."""
+    """Calls `act` after all rows of a window were fetched, when the reader asks for the next one.
+    The first fetch of change tables after that fails; the event is set when it has failed."""
     fetched: list[tuple[Any, ...]] = []
     acted, lost = threading.Event(), threading.Event()
     reading: set[Cursor] = set()

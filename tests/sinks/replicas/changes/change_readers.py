@@ -35,7 +35,7 @@ class WrittenParts:
         with pa.memory_map(str(parts_folder(self.folder) / part.path)) as file:
             return pa.ipc.open_file(file).read_all()
 
-    def of(self, topic: str) -> list[Part]:
+    def parts_of(self, topic: str) -> list[Part]:
         """Return the parts that have rows, of topics whose names end with `topic`."""
         return [part for part in self.parts if part.topic.endswith(topic) and part.path]
 
@@ -46,12 +46,12 @@ class WrittenParts:
     def changes(self, topic: str) -> list[dict[str, Any]]:
         """Return the changes in the order of their sequences; names of headrace's own columns have
         no prefix, and `unavailable` names the columns whose values the log does not carry."""
-        rows = [row for part in self.of(topic) for row in self.table(part).to_pylist()]
+        rows = [row for part in self.parts_of(topic) for row in self.table(part).to_pylist()]
         return [_shown(row) for row in sorted(rows, key=lambda row: row["__headrace_sequence"])]
 
     def schema(self, topic: str) -> TableSchema:
         """Return the schema of the last part of the topic."""
-        return of_json(self.of(topic)[-1].schema)
+        return of_json(self.parts_of(topic)[-1].schema)
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_values_that_an_update_does_not_carry_are_unavailable_and_null(
     inserted, updated = changes(reader, ".notes")
     assert (inserted["long"], inserted["unavailable"]) == (LONG, [])
     assert (updated["long"], updated["short"], updated["unavailable"]) == (None, "c", ["long"])
-    assert [part.has_untold for part in reader.written.of(".notes")][-1]
+    assert [part.has_untold for part in reader.written.parts_of(".notes")][-1]
 
 
 def test_a_value_that_is_the_placeholder_is_a_value(
@@ -105,7 +105,7 @@ def test_a_row_whose_key_changed_names_the_old_key_where_it_lacks_values(
     moved, whole = shown[11, INSERT], shown[12, INSERT]
     assert (moved["long"], moved["unavailable"], moved["old_key"]) == (None, ["long"], {"id": 1})
     assert (whole["long"], whole["unavailable"], whole.get("old_key")) == ("c", [], None)
-    assert any(part.has_old_keys for part in reader.written.of(".notes"))
+    assert any(part.has_old_keys for part in reader.written.parts_of(".notes"))
 
 
 def test_the_full_row_before_provides_values_that_an_update_does_not_carry(
@@ -119,7 +119,7 @@ def test_the_full_row_before_provides_values_that_an_update_does_not_carry(
     assert (updated["long"], updated["unavailable"]) == (LONG, [])
     assert (moved["id"], moved["long"], moved["unavailable"]) == (2, LONG, [])
     assert deleted["long"] is None
-    assert not any(part.has_old_keys for part in reader.written.of(".notes"))
+    assert not any(part.has_old_keys for part in reader.written.parts_of(".notes"))
 
 
 def test_a_table_without_a_key_has_none_and_its_rows_come_all_the_same(
@@ -230,7 +230,7 @@ def test_columns_have_the_types_and_comments_of_the_source(
         "string", "string", "list<item: string>", "list<item: int32>",
     ]  # fmt: skip
     assert schema.column("name") == Column("name", pa.string(), "what it is called")
-    (part,) = reader.written.of(".kinds")
+    (part,) = reader.written.parts_of(".kinds")
     rows = reader.written.table(part)
     assert all(rows.schema.field(c.name).type == c.type for c in schema.columns)
 
