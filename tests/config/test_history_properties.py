@@ -10,7 +10,7 @@ from headrace.errors import HeadraceError
 
 
 class HistoryConfig(SchemaHistoryConfig, ConnectorConfig):
-    """Any connector's."""
+    """The configuration of any connector with a schema history."""
 
 
 def parsed(**given: str) -> HistoryConfig:
@@ -39,10 +39,12 @@ FILE = {"schema_history_internal_file_filename": "/a/b"}
         ({"schema_history_internal": "io.debezium.relational.history.MemorySchemaHistory"},
          "memory"),
     ],
-    ids=["nothing", "checkpoint", "file", "topic", "topic and checkpoint", "memory", "class",
+    ids=["nothing", "checkpoint", "file", "kafka", "kafka and checkpoint", "memory", "class",
          "class of memory"],
 )  # fmt: skip
-def test_where_a_history_is_kept_follows_from_what_is_set(given: dict[str, str], kind: str) -> None:
+def test_properties_decide_where_the_schema_history_is_kept(
+    given: dict[str, str], kind: str
+) -> None:
     assert str(parsed(**given).history_kind()) == kind
 
 
@@ -59,7 +61,7 @@ def test_the_state_folder_holds_the_file() -> None:
         ({"schema_history_internal_kafka_topic": "t"},
          "schema.history.internal.kafka.bootstrap.servers"),
     ],
-    ids=["file", "kafka", "topic"],
+    ids=["file", "kafka", "topic without servers"],
 )  # fmt: skip
 def test_what_a_store_lacks_is_named(given: dict[str, str], missing: str) -> None:
     with pytest.raises(HeadraceError, match=f"{missing} is missing"):

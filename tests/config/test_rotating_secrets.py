@@ -75,9 +75,9 @@ def test_old_and_new_secrets_are_in_no_message(file: Path) -> None:
     config = parse(file)
     file.write_text(SECOND)
     revealed(config)
-    said = config.hidden.in_error(f"refused {FIRST} and {SECOND}")
-    assert FIRST not in said
-    assert SECOND not in said
+    message = config.hidden.in_error(f"refused {FIRST} and {SECOND}")
+    assert FIRST not in message
+    assert SECOND not in message
     assert FIRST not in repr(config)
 
 
@@ -92,7 +92,9 @@ def test_other_references_of_the_text_keep_their_values(
     assert revealed(config) == "${dir:/nowhere:x}-" + SECOND
 
 
-def test_a_file_that_is_not_on_a_host_is_named_with_the_property(file: Path) -> None:
+def test_the_error_for_a_missing_file_names_the_property_the_host_and_the_reference(
+    file: Path,
+) -> None:
     config = parse(file)
     file.unlink()
     with pytest.raises(HeadraceError, match=r"config\.secret_unreadable") as raised:
@@ -111,7 +113,7 @@ CLIENTS = {
 }
 
 
-def of_client(file: Path, attribute: str) -> PostgresConfig:
+def parse_client_property(file: Path, attribute: str) -> PostgresConfig:
     reference = f"${{dir:{file.parent}:{file.name}}}"
     return PostgresConfig.parse(REQUIRED | {CLIENTS[attribute]: reference})
 
@@ -124,7 +126,7 @@ def setting(config: PostgresConfig, attribute: str) -> str:
 
 @pytest.mark.parametrize("attribute", CLIENTS)
 def test_secrets_of_clients_are_read_when_the_client_connects(file: Path, attribute: str) -> None:
-    config = of_client(file, attribute)
+    config = parse_client_property(file, attribute)
     assert setting(config, attribute).startswith(FIRST)
     before = settings_now({"s": setting(config, attribute)})
     file.write_text(SECOND)
@@ -132,17 +134,17 @@ def test_secrets_of_clients_are_read_when_the_client_connects(file: Path, attrib
     now = settings_now({"s": setting(config, attribute)})
     assert (before, now) == ({"s": FIRST}, {"s": SECOND})
     assert not have_changed({"s": setting(config, attribute)}, now)
-    assert of_client(file, attribute) == config
-    said = config.hidden.in_error(f"refused {FIRST} and {SECOND}")
-    assert FIRST not in said
-    assert SECOND not in said
+    assert parse_client_property(file, attribute) == config
+    message = config.hidden.in_error(f"refused {FIRST} and {SECOND}")
+    assert FIRST not in message
+    assert SECOND not in message
 
 
 @pytest.mark.parametrize("attribute", CLIENTS)
 def test_secrets_of_clients_cross_to_another_process_as_references(
     file: Path, attribute: str
 ) -> None:
-    config = of_client(file, attribute)
+    config = parse_client_property(file, attribute)
     packed = pickle.dumps(config)
     assert FIRST.encode() not in packed
     file.write_text(SECOND)
@@ -150,7 +152,7 @@ def test_secrets_of_clients_cross_to_another_process_as_references(
     assert unpacked == config
     assert setting(unpacked, attribute).startswith(SECOND)
     file.unlink()
-    unpacked = pickle.loads(packed)  # nobody there may need it
+    unpacked = pickle.loads(packed)  # does not read the file: this process may not need the secret
     with pytest.raises(HeadraceError, match=r"config\.secret_unreadable"):
         settings_now({"s": setting(unpacked, attribute)})
 
@@ -214,7 +216,7 @@ def test_a_command_runs_again_after_its_lifetime(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("sh", "-c", "echo hidden-text; echo hidden-text >&2; exit 3"), "exit status 3"),
         (("sh", "-c", "echo hidden-text; sleep 60"), "took longer"),
@@ -224,12 +226,12 @@ def test_a_command_runs_again_after_its_lifetime(tmp_path: Path) -> None:
     ],
 )
 def test_a_command_that_fails_is_named_and_its_text_is_not_shown(
-    arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...], message: str
 ) -> None:
     config = by_command(*arguments, timeout_ms="300")
     with pytest.raises(HeadraceError, match=r"config\.credentials_command") as raised:
         revealed(config)
-    assert said in raised.value.message
+    assert message in raised.value.message
     assert "headrace.credentials.command" in raised.value.message
     assert "hidden-text" not in str(raised.value) + repr(config)
 

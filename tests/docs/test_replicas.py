@@ -85,7 +85,7 @@ def test_twelve_lines_lead_to_five_tables_that_are_equal_to_their_source(
         assert replicated(names["catalog"], table) == stored(database, table)
     terminal.type("headrace resync shop.properties inventory.stock --checkpoint state")
     copied = terminal.run(commands)
-    assert "The table inventory.stock was copied again" in copied
+    assert "The new copy of the table inventory.stock is complete" in copied
     assert replicated(names["catalog"], "stock") == stored(database, "stock")
     duckdb.default_connection().close()
     duckdb.set_default_connection(duckdb.connect(config={"allow_unsigned_extensions": "true"}))

@@ -1,4 +1,5 @@
-"""The Java of the tests: it starts quickly, and nothing it does is long enough to be optimised."""
+"""The Java that tests use: it has no optimising compiler, because tests are too short to profit
+from one."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ exec "{java}" -XX:TieredStopAtLevel=1 "$@"
 
 def choose_quick_java() -> None:
     """Let JAVA_HOME name a Java that leaves out its optimising compiler, which takes a third of
-    the processor time of a JVM that lives for half a minute. Nothing changes where no Java is."""
+    the processor time of a JVM that lives for half a minute. If no Java is found,
+    JAVA_HOME stays as it is."""
     try:
         home = find_java()
     except HeadraceError:
@@ -27,10 +29,10 @@ def choose_quick_java() -> None:
     script, text = quick / "bin" / "java", _SCRIPT.format(java=home / "bin" / "java")
     if not script.exists() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)
-        fresh = script.with_name(f"java.{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.replace(script)
+        temporary = script.with_name(f"java.{os.getpid()}")
+        temporary.write_text(text)
+        temporary.chmod(0o755)
+        temporary.replace(script)
     if (home / "lib").is_dir() and not (quick / "lib").exists():
         (quick / "lib").symlink_to((home / "lib").resolve())
     os.environ["JAVA_HOME"] = str(quick)

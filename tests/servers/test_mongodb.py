@@ -43,7 +43,7 @@ def test_a_change_stream_has_both_images(mongo_database: MongoDatabase) -> None:
 
 @pytest.mark.mongodb
 @pytest.mark.parametrize("end", [MongoServer.kill, MongoServer.stop], ids=["kill", "stop"])
-def test_a_stream_continues_after_the_server_ended(
+def test_a_stream_continues_after_the_server_was_killed_or_stopped(
     mongo_database: MongoDatabase, end: Callable[[MongoServer], None]
 ) -> None:
     server, orders = mongo_database.server, mongo_database.collections["orders"]
@@ -63,7 +63,7 @@ def test_a_stream_continues_after_the_server_ended(
 def test_a_stepped_down_primary_is_elected_again(mongo_database: MongoDatabase) -> None:
     step_down(mongo_database.server)
     orders = mongo_database.collections["orders"]
-    wait_until(lambda: orders.insert_one({}).acknowledged, "nobody takes writes")
+    wait_until(lambda: orders.insert_one({}).acknowledged, "no server became primary")
 
 
 @pytest.mark.mongodb
@@ -78,7 +78,9 @@ def test_a_killed_change_stream_is_resumed_by_its_client(mongo_database: MongoDa
 
 
 @pytest.mark.mongodb
-def test_a_small_oplog_loses_its_history(mongodb_small_oplog: MongoServer) -> None:
+def test_a_small_oplog_loses_the_position_of_an_old_resume_token(
+    mongodb_small_oplog: MongoServer,
+) -> None:
     with mongodb_small_oplog.connect() as client:
         orders = client["lost"]["orders"]
         with orders.watch() as stream:

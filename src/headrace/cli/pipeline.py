@@ -342,7 +342,7 @@ def supervise(
     try:
         return supervisor.run()
     finally:
-        STOP.ends()
+        STOP.note_query_ended()
         messages.end()
 
 

@@ -9,16 +9,18 @@ from collections.abc import Callable
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop:
-    """Whether a signal asked the verb to end. A signal is only noted, because an exception during a
-    call to the JVM leaves a stack trace, and during the JVM's start a JVM that nobody stops."""
+class StopRequest:
+    """A request by a signal to end the verb. A signal is only noted: an exception during a call to
+    the JVM prints a stack trace, and an exception while the JVM starts leaves a JVM that nobody
+    stops."""
 
     def __init__(self) -> None:
         self._requested = False
         self._number: int | None = None
         self._is_ending = False
         self.on_repeat: Callable[[], None] = lambda: None
-        """Called for every signal after the first, because stopping takes too long for the user."""
+        """Called for every signal after the first, because the user finds that stopping takes too
+        long."""
 
     def listen(self) -> None:
         """Note signals from here on. For the main thread."""
@@ -26,21 +28,21 @@ class Stop:
             signal.signal(number, self._note)
 
     def interrupt(self, number: int, _frame: object) -> None:
-        """Handle a signal before `listen`. Raises KeyboardInterrupt."""
+        """Handle a signal that comes before `listen` is called. Raises KeyboardInterrupt."""
         self._number = number
         raise KeyboardInterrupt
 
     def interrupt_at_hangup(self) -> None:
-        """Treat SIGHUP, the end of the terminal, like SIGTERM, for a verb that undoes its changes;
-        not if the command was started to outlive the terminal (nohup)."""
+        """Treat SIGHUP, the end of the terminal, like SIGTERM, for a verb that undoes its changes.
+        Does nothing if the command was started to outlive the terminal (nohup)."""
         is_main = threading.current_thread() is threading.main_thread()
         number = getattr(signal, "SIGHUP", None)  # not on Windows
         if is_main and number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, self.interrupt)
 
-    def ends(self) -> None:
-        """Note that the query ended: a signal from now on is a repeat, because the verb is
-        stopping."""
+    def note_query_ended(self) -> None:
+        """Note that the query ended: from now on even the first signal counts as a repeated one,
+        because the verb is stopping."""
         self._is_ending = True
 
     @property
@@ -65,5 +67,5 @@ class Stop:
         self._requested = True
 
 
-STOP = Stop()
+STOP = StopRequest()
 """The instance of this process: signals belong to processes."""

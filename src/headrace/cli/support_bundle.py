@@ -9,7 +9,7 @@ from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, positive_seconds, read_pipeline
 from headrace.cli.stopping import STOP
 from headrace.connectors.registry import definition_of, support_plan
-from headrace.support.archive import listed, write
+from headrace.support.archive import dry_run_lines, write
 from headrace.support.masking import Masks
 from headrace.support.recording import Recording
 from headrace.version import VERSION
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = read_pipeline(arguments.file, {}, messages).config
     plan = support_plan(config, to_be_sent=not arguments.dry_run)
     if arguments.dry_run:
-        print("\n".join(listed(plan, with_workload=arguments.workload)))
+        print("\n".join(dry_run_lines(plan, with_workload=arguments.workload)))
         return 0
     STOP.interrupt_at_hangup()
     recording = Recording(Masks(), plan.error_of)

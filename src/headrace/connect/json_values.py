@@ -133,7 +133,7 @@ def load_schema(described: object, depth: int = 0) -> Schema:
         return schema
     value = load_value(schema, default)
     if _holds_half_character(default):
-        raise _not_a_schema("half of a character")
+        raise _not_a_schema("an unpaired surrogate")
     return schema.with_default(value)
 
 
@@ -178,7 +178,7 @@ def _text(described: Mapping[str, object], member: str) -> str | None:
 
 def _whole_text(text: str) -> str:
     if _holds_half_character(text):
-        raise _not_a_schema("half of a character")
+        raise _not_a_schema("an unpaired surrogate")
     return text
 
 

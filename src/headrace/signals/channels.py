@@ -37,7 +37,7 @@ class Channels:
         if self._file is not None:
             self._file.forget(held.file)
         if self._topic is not None:
-            self._topic.forget(held.kafka)
+            self._topic.acknowledge(held.kafka)
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
         """Return the signals after `progress` that were not applied yet, and the progress after

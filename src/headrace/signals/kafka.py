@@ -23,7 +23,7 @@ CHANNEL = Purpose(
     brokers="signal.kafka.bootstrap.servers",
 )
 _SEND_SECONDS = 15.0
-# The checkpoint keeps the place; it is committed to the group only for information.
+# The checkpoint keeps the offset; it is committed for the group only for information.
 _OURS = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
 
 

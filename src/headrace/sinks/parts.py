@@ -27,7 +27,7 @@ def sweep_parts(folder: Path, batch: int) -> None:
             part.unlink(missing_ok=True)
 
 
-def await_parts(folder: Path, batch: int, *, of_tasks: bool) -> None:
+def note_expected_parts(folder: Path, batch: int, *, of_tasks: bool) -> None:
     """Note whether tasks write the parts of the micro-batch that is planned now."""
     note = _note(folder, batch)
     if of_tasks:
@@ -36,7 +36,7 @@ def await_parts(folder: Path, batch: int, *, of_tasks: bool) -> None:
         note.unlink(missing_ok=True)
 
 
-def awaits_parts(folder: Path, batch: int) -> bool:
+def expects_parts(folder: Path, batch: int) -> bool:
     """Whether tasks write the parts of a micro-batch that was planned and not committed."""
     return _note(folder, batch).exists()
 

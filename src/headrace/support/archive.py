@@ -24,14 +24,14 @@ manifest.json     versions of headrace, its connector, Python and the driver
 statements.jsonl  a line for each statement: its name (--dry-run prints the texts), how long it
                   took, the codes of an error, how the driver describes the columns, the Python type
                   of each value, and values where they are the database's own
-questions.json    what cannot be known without such a database, and what this bundle answers, by
-                  labels that only tell the questions apart
+questions.json    what cannot be known without such a database, and what this bundle answers; each
+                  question has a label, which has no other meaning
 Other files are what the connector adds, such as redo rows as Arrow.
 
 Names of users, schemas, tables, columns and files are numbered (NAME_0001). Values, defaults,
-comments and literals are other characters of the same kinds. Passwords, hosts and the configuration
-are not in it. Tables of the workload (--workload), their columns and values are the bundle's own,
-and are shown. Look through it before you send it.
+comments and literals are replaced by other characters of the same kinds. Passwords, hosts and the
+configuration are not in the bundle. Tables of the workload (--workload), their columns and values
+are the bundle's own, and are shown. Look through the bundle before you send it.
 """
 
 
@@ -42,27 +42,28 @@ def write(
     seconds: float,
     *,
     with_workload: bool = False,
-    **facts: str,
+    **manifest_members: str,
 ) -> BaseException | None:
     """Send the plan's statements, and those of its workload `with_workload`, and write the archive,
-    completely or not at all. An error that ends it early is returned; the statements recorded
-    before it are still written. `facts` belong to the manifest.
+    completely or not at all. If an error ends the statements early, it is returned, and the archive
+    has the statements before it. `manifest_members` are added to the manifest.
 
     Raises HeadraceError("support.not_written"), and the errors of the plan if nothing was recorded.
     """
-    parts = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
+    groups = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
     ended: BaseException | None = None
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("README.txt", _PAGE)
-            for ask in parts:
-                ended = _ended(archive, ask(recording, seconds))
+            for ask in groups:
+                ended = _write_pieces(archive, ask(recording, seconds))
                 if ended is not None:
                     break
             archive.writestr("statements.jsonl", _lines(recording.records))
             archive.writestr("questions.json", _json(_answers(plan, recording.records)))
-            manifest = {"bundle": VERSION, "python": platform.python_version(), **facts}
+            python = platform.python_version()
+            manifest = {"bundle": VERSION, "python": python, **manifest_members}
             archive.writestr("manifest.json", _json(manifest))
         if recording.records:
             unfinished.replace(path)
@@ -79,8 +80,11 @@ def write(
     return ended
 
 
-def _ended(archive: zipfile.ZipFile, pieces: Generator[tuple[str, bytes]]) -> BaseException | None:
-    """Write the pieces of a part; return the error that ended it, after a workload's cleanup."""
+def _write_pieces(
+    archive: zipfile.ZipFile, pieces: Generator[tuple[str, bytes]]
+) -> BaseException | None:
+    """Write the pieces of a group of statements. Return the error that ended them, after the
+    cleanup of a workload."""
     try:
         with closing(pieces):
             for name, piece in pieces:
@@ -93,11 +97,12 @@ def _ended(archive: zipfile.ZipFile, pieces: Generator[tuple[str, bytes]]) -> Ba
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """Return the manifest and the records of a bundle. Raises OSError, KeyError and ValueError for
-    other files."""
+    """Return the manifest and the records of a bundle. Raises OSError, KeyError, ValueError and
+    zipfile.BadZipFile for other files."""
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
-        lines = archive.read("statements.jsonl").decode().splitlines()
+        # Of bytes: texts may contain other line separators, such as U+2028.
+        lines = archive.read("statements.jsonl").splitlines()
     return manifest, [json.loads(line) for line in lines]
 
 
@@ -129,8 +134,8 @@ def _json(value: object, indent: int | None = 1) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
 
 
-def listed(plan: SupportPlan, *, with_workload: bool = False) -> Iterator[str]:
-    """The lines of `--dry-run`: every statement that may be sent, and why."""
+def dry_run_lines(plan: SupportPlan, *, with_workload: bool = False) -> Iterator[str]:
+    """Yield the lines of `--dry-run`: every statement that may be sent, and why."""
     yield from _statements(plan.questions)
     if with_workload:
         yield f"-- The workload, which writes: {plan.workload.place}"

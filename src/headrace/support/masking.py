@@ -101,7 +101,7 @@ class Masks:
 
     def text(self, text: str) -> str:
         """Mask a text by one of the same length: digits by digits, letters by letters of the same
-        case, a letter outside ASCII by one of as many bytes; all other characters stay."""
+        case, every character outside ASCII by one of as many bytes; other characters stay."""
         stream = self._stream(text.encode("utf-8", "surrogatepass"))
         return "".join(_alike(character, stream) for character in text)
 

@@ -71,7 +71,7 @@ class PartTransform:
         maps: list[Mapping[str, object]] = []
         for value in connect_values(records, node):
             if not isinstance(value, Mapping):
-                raise self._no_struct(records, f"{type(value).__name__} without a schema")
+                raise self._no_struct(records, f"{kind_of(value)} without a schema")
             maps.append(value)
         shape = self._schemaless(records.shape)
         column = self.part.node(shape)
@@ -79,6 +79,22 @@ class PartTransform:
 
     def _no_struct(self, records: Records, what: str) -> HeadraceError:
         return not_a_struct(self.part, records.shape.topic, what, self._purpose)
+
+
+def kind_of(value: object) -> str:
+    """Return the name that JSON has for the type of a value without a schema."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return type(value).__name__
 
 
 def not_a_struct(part: Part, topic: str, kind: str, purpose: str) -> HeadraceError:

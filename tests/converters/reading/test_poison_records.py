@@ -107,13 +107,13 @@ def test_many_numbers_with_exponents_are_refused_before_their_digits_are_made() 
         (decimal(parameters=[1]), "a list instead of an object as its parameters"),
         (decimal(parameters="scale"), "a str instead of an object as its parameters"),
         ({"type": "int32", "name": 5}, "an int instead of a text as its name"),
-        ({"type": "int32", "name": "\ud800"}, "half of a character"),
+        ({"type": "int32", "name": "\ud800"}, "an unpaired surrogate"),
         ({"type": "int32", "doc": []}, "a list instead of a text as its doc"),
         ({"type": "int32", "version": "1"}, "a version that is not a whole number"),
         ({"type": "int32", "version": 10**30}, "a version that is not a whole number"),
-        ({"type": "int32", "parameters": {"a": "\udfff"}}, "half of a character"),
-        ({"type": "string", "default": "\ud800"}, "half of a character"),
-        ({"type": "struct", "fields": [BYTE | {"field": "\ud83d"}]}, "half of a character"),
+        ({"type": "int32", "parameters": {"a": "\udfff"}}, "an unpaired surrogate"),
+        ({"type": "string", "default": "\ud800"}, "an unpaired surrogate"),
+        ({"type": "struct", "fields": [BYTE | {"field": "\ud83d"}]}, "an unpaired surrogate"),
         ({"type": "struct", "fields": [BYTE | {"field": "a"}] * 2}, "two fields of one name"),
     ],
 )  # fmt: skip
@@ -158,7 +158,7 @@ def test_a_whole_decimal_of_more_than_4300_digits_is_read() -> None:
 
 
 @pytest.mark.parametrize("half", ["\\ud800", "\\udfff", "\\udc00\\ud800"])
-def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half: str) -> None:
+def test_an_unpaired_surrogate_in_a_document_becomes_a_replacement_character(half: str) -> None:
     key, value = document(f'{{"_id":"x{half}y","n{half}":1}}')
     (made,) = made_of(value, DOCUMENTS, key, document('{"_id":1}')[1])
     count = half.count("\\u")
@@ -166,7 +166,7 @@ def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half:
     assert json.loads(made["value"].decode()) == {"_id": f"x{shown}y", f"n{shown}": 1}
 
 
-def test_half_of_a_character_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
+def test_an_unpaired_surrogate_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
     None
 ):
     text = {"type": "string", "optional": True}

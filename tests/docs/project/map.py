@@ -39,7 +39,9 @@ are in no layer.
 _ELSEWHERE = """
 ## Packages of other projects
 
-Only these modules import them by an `import` statement:
+Only these modules import them by an `import` statement. "No module": the package is not imported,
+or only by its name at run time, as `connectors/oracle` imports `oracledb`. `bson` and `gridfs` are
+those of `pymongo`:
 """
 
 

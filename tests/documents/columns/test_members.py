@@ -31,7 +31,7 @@ def _document(text: str, number: int, *, more: Mapping[str, object]) -> dict[str
     }  # fmt: skip
 
 
-def _check(documents: list[dict[str, object]], *, small_longs: bool = False) -> None:
+def _check_members(documents: list[dict[str, object]], *, small_longs: bool = False) -> None:
     raw = [bytes([DOCUMENT]) + bson.encode(each) for each in documents]
     memory = np.frombuffer(b"".join(raw) + bytes(PADDING), np.uint8)
     lengths = np.array([len(each) for each in raw], np.int64)
@@ -40,25 +40,25 @@ def _check(documents: list[dict[str, object]], *, small_longs: bool = False) -> 
     structure = structure_of(DOCUMENT, raw[0][1:], SplitForm(small_longs=small_longs))
     names = ("payload", "text", "large")
     assert ctypes.string_at(int(starts[0]), 1) == bytes([DOCUMENT])
-    made = [array.to_pylist() for array in member_values(cells, structure, names)]
-    plain = [{name: value for _, name, value in elements_of(each[1:])} for each in raw]
-    assert made == [[each[name] for each in plain] for name in names]
+    found = [array.to_pylist() for array in member_values(cells, structure, names)]
+    expected = [{name: value for _, name, value in elements_of(each[1:])} for each in raw]
+    assert found == [[each[name] for each in expected] for name in names]
 
 
 @given(st.lists(st.tuples(_TEXTS, st.integers(-5, 5)), min_size=1, max_size=4))
 def test_members_are_those_that_a_walk_over_each_document_gives(
     parts: list[tuple[str, int]],
 ) -> None:
-    _check([_document(text, number, more={}) for text, number in parts])
+    _check_members([_document(text, number, more={}) for text, number in parts])
 
 
-def test_an_int32_may_stand_where_another_document_has_a_small_int64() -> None:
+def test_with_small_longs_an_int32_may_be_where_another_document_has_a_small_int64() -> None:
     documents = [_document("a", 1, more={"n": 5}), _document("b", 2, more={"n": bson.Int64(5)})]
-    _check(documents, small_longs=True)
+    _check_members(documents, small_longs=True)
 
 
 @pytest.mark.parametrize("more", [{"regex": bson.Regex("a.*", "i")}, {"x\ufffd": 1}])
-def test_members_after_values_without_a_length_are_found_one_by_one(
+def test_members_after_a_value_without_a_length_are_found_document_by_document(
     more: dict[str, object],
 ) -> None:
-    _check([_document(text, 1, more=more) for text in ("a", "bcd")])
+    _check_members([_document(text, 1, more=more) for text in ("a", "bcd")])

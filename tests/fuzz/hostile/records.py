@@ -341,7 +341,7 @@ def avro(random: Random) -> tuple[str, bytes]:
 
 
 def _is_whole(shown: str) -> bool:
-    """Whether a text has no half of a character."""
+    """Whether a text has no unpaired surrogate."""
     return not any("\ud800" <= each <= "\udfff" for each in shown)
 
 

@@ -1,8 +1,7 @@
-"""Our events against recordings of the real Debezium: byte for byte but for clocks and the times of
-commits.
+"""headrace's events against recordings of Debezium: byte for byte, except for clocks and the times
+of commits.
 
-What differs on purpose is, difference by difference, in `differences/`, and with its reason in
-docs/guides/differences.md.
+`differences/` lists each intended difference; docs/guides/differences.md has the reasons.
 """
 
 from __future__ import annotations

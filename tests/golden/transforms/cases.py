@@ -90,7 +90,7 @@ def _lines(file: Path) -> Iterator[Any]:
 
 
 def write(file: Path, lines: Sequence[Any]) -> None:
-    """JSON, a line each; half of a character, which Java's texts may hold, is an escape."""
+    """JSON, a line each; an unpaired surrogate, which Java's texts may hold, is an escape."""
     file.parent.mkdir(exist_ok=True)
     texts = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines]
     file.write_text("\n".join(texts) + "\n", errors="backslashreplace")

@@ -1,4 +1,5 @@
-"""Records of a schema history that Debezium's own classes were asked to write."""
+"""Cases of records of a schema history; `records.jsonl` has what Debezium's classes write for
+them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ NAME = HistoryColumn(
     has_default=True,
     default="'it''s'",
 )
-EVERYTHING = HistoryColumn(
+COLUMN_WITH_ALL_MEMBERS = HistoryColumn(
     'N\x01\t\x1f"\\/é😀\x7f\u2028',
     -7,
     "bit varying",
@@ -40,9 +41,9 @@ EVERYTHING = HistoryColumn(
     enum_values=("a", "b"),
 )
 CUSTOMERS = HistoryTable(("TESTDB", "MYSCHEMA", "CUSTOMERS"), (ID, NAME), ("ID",))
-WHOLE = HistoryTable(
+TABLE_WITH_ALL_MEMBERS = HistoryTable(
     ("TESTDB", 'My "schema"', "ta.ble"),
-    (ID, replace(NAME, charset="latin1"), EVERYTHING),
+    (ID, replace(NAME, charset="latin1"), COLUMN_WITH_ALL_MEMBERS),
     ("NAME", "ID"),
     charset="latin1",
     comment="of a table",
@@ -64,10 +65,12 @@ CASES = [
             schema="MYSCHEMA"),
     _record(_STREAMED, TableChange(ChangeType.ALTER, CUSTOMERS), database="", schema="MYSCHEMA",
             ddl="N/A"),
-    _record(_STREAMED, TableChange(ChangeType.CREATE, WHOLE), ddl="CREATE TABLE \x00 \"x\" (é 😀)"),
+    _record(_STREAMED, TableChange(ChangeType.CREATE, TABLE_WITH_ALL_MEMBERS),
+            ddl="CREATE TABLE \x00 \"x\" (é 😀)"),
     _record(_STREAMED, TableChange(ChangeType.DROP, HistoryTable(CUSTOMERS.id)), database="D"),
-    _record(_STREAMED, TableChange(ChangeType.ALTER, CUSTOMERS, previous=WHOLE.id)),
+    _record(_STREAMED,
+            TableChange(ChangeType.ALTER, CUSTOMERS, previous=TABLE_WITH_ALL_MEMBERS.id)),
     _record(_STREAMED, TableChange(ChangeType.CREATE, CUSTOMERS),
-            TableChange(ChangeType.ALTER, WHOLE), database="D"),
+            TableChange(ChangeType.ALTER, TABLE_WITH_ALL_MEMBERS), database="D"),
     _record({}),
 ]  # fmt: skip

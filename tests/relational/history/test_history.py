@@ -17,7 +17,7 @@ from headrace.relational.history.history import SchemaHistory, TableHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import HistoryStore, MemoryStore
 from headrace.relational.history.tables import HistoryColumn, HistoryTable
-from tests.relational.history.cases import CUSTOMERS, WHOLE
+from tests.relational.history.cases import CUSTOMERS, TABLE_WITH_ALL_MEMBERS
 
 CREATE, ALTER, DROP = ChangeType.CREATE, ChangeType.ALTER, ChangeType.DROP
 
@@ -42,13 +42,16 @@ def table(name: str, *columns: str) -> HistoryTable:
 def test_tables_are_as_the_records_below_a_place_leave_them() -> None:
     kept = history()
     assert kept.is_empty()
-    kept.record({"at": 1}, [TableChange(CREATE, table("A", "x")), TableChange(CREATE, WHOLE)])
+    kept.record(
+        {"at": 1},
+        [TableChange(CREATE, table("A", "x")), TableChange(CREATE, TABLE_WITH_ALL_MEMBERS)],
+    )
     kept.record({"at": 5}, [TableChange(ALTER, table("A", "x", "y"))], ddl="N/A")
-    kept.record({"at": 7}, [TableChange(DROP, HistoryTable(WHOLE.id))])
+    kept.record({"at": 7}, [TableChange(DROP, HistoryTable(TABLE_WITH_ALL_MEMBERS.id))])
     kept.record({"at": 9}, [TableChange(ALTER, table("B", "z"), previous=("S", "A"))])
     assert not kept.is_empty()
     assert kept.tables_before(1) == {}
-    assert set(kept.tables_before(5).values()) == {table("A", "x"), WHOLE}
+    assert set(kept.tables_before(5).values()) == {table("A", "x"), TABLE_WITH_ALL_MEMBERS}
     assert kept.tables_before(6)[("S", "A")] == table("A", "x", "y")
     assert list(kept.tables_before(8)) == [("S", "A")]
     assert list(kept.tables_before(10)) == [("S", "B")]
@@ -156,7 +159,7 @@ def test_any_changes_give_the_last_of_each_table_below_the_place(
 @pytest.mark.parametrize("kind", [CREATE, ALTER])
 def test_after_any_change_a_table_as_it_is_needs_no_telling(kind: ChangeType) -> None:
     kept = history()
-    kept.record({"at": 1}, [TableChange(CREATE, WHOLE)])
+    kept.record({"at": 1}, [TableChange(CREATE, TABLE_WITH_ALL_MEMBERS)])
     stream = TableHistory(kept, 2)
     stream.change(kind, CUSTOMERS, {"at": 3})
     assert stream.due(CUSTOMERS) is None

@@ -14,7 +14,7 @@ from headrace.kafka import topics
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.kafka_store import KafkaStore
 from headrace.relational.history.records import ChangeType, TableChange
-from tests.relational.history.cases import CASES, CUSTOMERS, RECORDS, WHOLE
+from tests.relational.history.cases import CASES, CUSTOMERS, RECORDS, TABLE_WITH_ALL_MEMBERS
 from tests.servers.kafka import KafkaServer, SecuredKafka
 
 LINES = [case.to_line() for case in CASES]
@@ -70,7 +70,7 @@ def test_a_topic_that_debezium_wrote_is_gone_on_with(kafka: KafkaServer) -> None
         }
     )
     history = open_history(config, "fulfillment", lambda position: len(position))
-    assert set(history.tables_before(9).values()) == {CUSTOMERS, WHOLE}
+    assert set(history.tables_before(9).values()) == {CUSTOMERS, TABLE_WITH_ALL_MEMBERS}
     history.record({}, [TableChange(ChangeType.ALTER, CUSTOMERS)], ddl="N/A")
     assert len(messages(kafka, topic, 4)) == 4
     history.close()

@@ -40,18 +40,18 @@ def unknown() -> float | None:
 
 def test_chunks_grow_while_they_are_read_fast_and_shrink_to_the_first_size_when_slow() -> None:
     found = sizes()
-    found.took(0.01, [chunk(1000)])
+    found.adapt(0.01, [chunk(1000)])
     assert found.rows(ONE, unknown) == 4000
-    found.took(0.1, [chunk(4000)] * 2)
+    found.adapt(0.1, [chunk(4000)] * 2)
     assert found.rows(ONE, unknown) == 8000
     for _ in range(9):
-        found.took(5.0, [chunk(1000)] * 4)
+        found.adapt(5.0, [chunk(1000)] * 4)
     assert found.rows(ONE, unknown) == 1000
 
 
 def test_chunks_of_large_rows_hold_no_more_bytes_than_a_range_has_room_for() -> None:
     found = sizes()
-    found.took(0.01, [chunk(1000, width=40_000)])
+    found.adapt(0.01, [chunk(1000, width=40_000)])
     assert found.rows(ONE, unknown) == 100
 
 
@@ -61,29 +61,29 @@ def test_the_first_chunk_holds_no_more_bytes_by_the_statistics_either() -> None:
     assert found.rows(ONE, lambda: 40_000.0) == 100
     assert found.rows(ONE, lambda: 1e9) == 1
     assert found.rows(ONE, lambda: 100.0) == 1000
-    found.took(0.01, [chunk(100, width=1_000)])
+    found.adapt(0.01, [chunk(100, width=1_000)])
     assert found.rows(ONE, lambda: 40_000.0) == 4000
 
 
 def test_chunks_are_read_one_at_a_time_while_their_bytes_cut_them() -> None:
     found = sizes()
     for _ in range(3):
-        found.took(0.01, [chunk(1000)])
-    found.took(0.01, [chunk(100, width=40_000, cut=True)])
-    assert (found.at_once, found.rows(ONE, unknown)) == (1, 100)
-    found.took(0.01, [chunk(100, width=40_000)])
-    assert found.at_once == 2
+        found.adapt(0.01, [chunk(1000)])
+    found.adapt(0.01, [chunk(100, width=40_000, cut=True)])
+    assert (found.parallel_chunks, found.rows(ONE, unknown)) == (1, 100)
+    found.adapt(0.01, [chunk(100, width=40_000)])
+    assert found.parallel_chunks == 2
 
 
 def test_every_table_begins_with_the_first_size_and_every_snapshot_with_one_chunk() -> None:
     found = sizes()
-    assert found.at_once == 1
+    assert found.parallel_chunks == 1
     for _ in range(3):
-        found.took(0.01, [chunk(1000)])
-    assert found.at_once == 4
+        found.adapt(0.01, [chunk(1000)])
+    assert found.parallel_chunks == 4
     assert found.rows(ONE, unknown) > found.rows(OTHER, unknown) == 1000
-    found.rest()
-    assert (found.at_once, found.rows(ONE, unknown)) == (1, 1000)
+    found.reset()
+    assert (found.parallel_chunks, found.rows(ONE, unknown)) == (1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_a_size_that_somebody_chose_is_kept(
     )
     found = ChunkSizes.of(config)
     for _ in range(4):
-        found.took(0.01, [chunk(1024)])
-    assert (found.rows(ONE, unknown) > 1024, found.at_once) == (grows, at_once)
+        found.adapt(0.01, [chunk(1024)])
+    assert (found.rows(ONE, unknown) > 1024, found.parallel_chunks) == (grows, at_once)

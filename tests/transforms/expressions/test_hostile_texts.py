@@ -1,4 +1,4 @@
-"""Texts that are made to hurt: each is refused at a column or is a condition, and nothing else."""
+"""Hostile texts: each is refused with the column number of the problem, or is a valid condition."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ DIGITS = [
 
 
 def check(language: str, text: str) -> None:
-    """Checks that a text is refused with a column, or gives a result for a record."""
+    """Checks that a text is refused with a column number, or gives a result for a record."""
     refused: HeadraceError | None = None
     try:
         expression(language, text)
@@ -90,7 +90,7 @@ def check(language: str, text: str) -> None:
     ("language", "before", "middle", "after", "count"),
     [pytest.param(*each, id=f"{each[0]}-{number}") for number, each in enumerate(REPEATED)],
 )
-def test_what_is_repeated_a_thousand_times_ends(
+def test_a_text_with_many_repetitions_is_refused_or_evaluated(
     language: str, before: str, middle: str, after: str, count: int
 ) -> None:
     check(language, before * count + middle + after * count)
@@ -106,15 +106,15 @@ def test_a_number_of_more_digits_than_columns_hold_is_refused(language: str, tex
 
 
 @pytest.mark.parametrize("text", ["'\ud800' == topic", "topic == 'a\ud83d'"])
-def test_half_of_a_character_is_refused(text: str) -> None:
+def test_an_unpaired_surrogate_is_refused(text: str) -> None:
     for language, symbol in (("python", "=="), ("groovy", "=="), ("spark.sql", "=")):
         with pytest.raises(HeadraceError, match="is not understood at column"):
             expression(language, text.replace("==", symbol))
-    with pytest.raises(HeadraceError, match="half of a character"):
+    with pytest.raises(HeadraceError, match="an unpaired surrogate"):
         expression("python", r"'\ud800' == topic")
 
 
-def test_a_text_of_more_characters_than_anybody_writes_is_refused() -> None:
+def test_a_text_of_more_than_10000_characters_is_refused() -> None:
     for language in LANGUAGES:
         with pytest.raises(HeadraceError, match="it is longer than 10000 characters"):
             expression(language, "1" + " " * 10_000)

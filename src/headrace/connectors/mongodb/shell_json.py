@@ -119,7 +119,7 @@ class _Reader:
             # Two escapes may form one character.
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
-            raise self.error("half a character (a surrogate) is not a text") from None
+            raise self.error("an unpaired surrogate is not a text") from None
 
     def _word(self, depth: int) -> Any:
         start = self.position

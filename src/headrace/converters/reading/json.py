@@ -175,7 +175,7 @@ class JsonReader:
         except RecursionError:
             raise _not_understood("is nested too deep") from None
         except UnicodeEncodeError:
-            raise _not_understood("has half of a character") from None
+            raise _not_understood("has an unpaired surrogate") from None
 
     def _form_of(self, schema: Schema) -> PartForm:
         fills_nulls = self._options.replace_null_with_default

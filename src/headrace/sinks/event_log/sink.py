@@ -18,7 +18,7 @@ from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.merging import Merging
 from headrace.sinks.event_log.options import EventLogOptions
 from headrace.sinks.event_log.staged import of_table
-from headrace.sinks.parts import awaits_parts
+from headrace.sinks.parts import expects_parts
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream
@@ -70,7 +70,7 @@ class EventLogSink(BatchSink):
     def end(self, frame: Any, batch: int) -> None:
         """Add the files of a micro-batch, unless the source process added them, as it does for
         small ones."""
-        if awaits_parts(self._log.staged, batch):
+        if expects_parts(self._log.staged, batch):
             files = of_table(self.rows_of(frame))
             self._log.commit(files, batch, query_of(str(self._checkpoint)))
         if self._merges:

@@ -20,7 +20,7 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.options import NAME, EventLogOptions
 from headrace.sinks.event_log.staged import COLUMNS, StagedFile, StagedFiles, as_batch
-from headrace.sinks.parts import await_parts, task_part_name
+from headrace.sinks.parts import note_expected_parts, task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER
 from headrace.spark.sink_source import SinkReader, SinkSource
@@ -74,7 +74,7 @@ class EventLogReader(SinkReader):
         if self._options.sync:
             # Events that readers have seen cannot be revoked if the plan is lost.
             force_plan_to_disk(self.checkpoint, batch)
-        await_parts(self._log.staged, batch, of_tasks=of_tasks)
+        note_expected_parts(self._log.staged, batch, of_tasks=of_tasks)
         if of_tasks:
             return self.session().partitions(slices)
         files = self._write(f"{batch}-source", slices)

@@ -1,1 +1,1 @@
-"""The `headrace_file` sink: events as JSON lines in total order, exactly once."""
+"""The `file` sink: events as JSON lines in total order, exactly once."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import of_rows
-from headrace.sinks.parts import awaits_parts
+from headrace.sinks.parts import expects_parts
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream
@@ -48,7 +48,7 @@ class PartsSink(BatchSink):
     def end(self, frame: Any, batch: int) -> None:
         """Join the parts of a micro-batch, unless the source process did, as it does for small
         ones."""
-        if not awaits_parts(self._output.parts, batch):
+        if not expects_parts(self._output.parts, batch):
             return
         batches = self.rows_of(frame).to_batches()
         query = query_of(str(self._checkpoint))

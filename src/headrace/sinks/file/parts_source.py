@@ -1,8 +1,8 @@
 """The `headrace_parts` data source: writes the file sink's parts where the events are read.
 
 Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
-task: the source process reads it, and appends it to the output, when Spark asks for its partitions,
-of which it then has none.
+task: when Spark asks for its partitions, the source process reads the range, appends it to the
+output, and returns no partitions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headrace.connect.slices import Slice
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, FilePart, as_row, write_part
-from headrace.sinks.parts import await_parts, task_part_name
+from headrace.sinks.parts import note_expected_parts, task_part_name
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
@@ -61,18 +61,18 @@ class PartsReader(SinkReader):
         slices = self.session().slices(start, end)
         of_tasks = not self.is_small(slices)
         batch = planned_batch(self.checkpoint, end)
-        await_parts(self._output.parts, batch, of_tasks=of_tasks)
+        note_expected_parts(self._output.parts, batch, of_tasks=of_tasks)
         if of_tasks:
             return self.session().partitions(slices)
         self._append(slices, batch)
         return []
 
     def _append(self, slices: Sequence[Slice], batch: int) -> None:
-        """Write a range as a part and commit it, which does nothing if it was committed before:
-        Spark plans micro-batches again that are not in its commit log."""
+        """Write a range as a part and commit it. The commit does nothing if the range was committed
+        before: after a restart Spark plans each micro-batch again that is not in its commit log."""
         from headrace.spark.task import read_slice
 
-        batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
+        batches = chain.from_iterable(read_slice(slice_, self.config) for slice_ in slices)
         # A process left over from a killed run may write the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
         part = self._write(name, batches)

@@ -54,9 +54,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART)
-"""Codes of errors for tables whose changes are not kept, because only a copy has the rows."""
-_OF_ROWS = ("snapshot", "signals")
+"""Codes of errors after which changes of the table are not kept: only a resync repairs it."""
+_ROW_KEY_MEMBERS = ("snapshot", "signals")
 """Members of an offset with keys of rows, which do not concern a table's readers."""
+_WAITS = "its changes wait for a snapshot to end, or for the log to reach the snapshot's rows"
 
 
 class ReplicaSink(BatchSink):
@@ -79,16 +80,16 @@ class ReplicaSink(BatchSink):
         self._cuts = CutTaker(self._cut_log, NewerRows(query.state, query.config))
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
-        self._copied: dict[TableName, Resync] = {}
-        self._ended: dict[TableName, list[str]] = {}
+        self._copying: dict[TableName, Resync] = {}
+        self._ended_copies: dict[TableName, list[str]] = {}
         self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
-        self._noting = threading.Lock()
+        self._replicas_lock = threading.Lock()
         self._sources: dict[TableName, dict[str, None]] = {}
         self._comments = SourceComments(lambda: table_comments(query.config))
-        self._new = self._rows = 0
+        self._new_changes = self._changes = 0
 
     def open(self) -> None:
         """See Sink. Raises HeadraceError("replicas.state_not_writable")."""
@@ -135,11 +136,11 @@ class ReplicaSink(BatchSink):
             topics.add(captured.shape.topic)
             self._sources.setdefault(name, {})[captured.source] = None
             if not StoppedTable(self._stopped, name).is_stopped:
-                with self._refusing(name, query):
+                with self._raising_or_stopping(name, query):
                     schema = captured_schema(self._config, self._options, captured)
                     found.append((captured, schema))
         for captured, schema in found:
-            with self._refusing(captured.replica, query):
+            with self._raising_or_stopping(captured.replica, query):
                 self._known.require_new(captured.replica, schema)
                 if self._replica(captured.replica).prepare(schema, query, planned) and query:
                     log.warning(
@@ -153,22 +154,22 @@ class ReplicaSink(BatchSink):
             log.warning("%s names none of the collections that are captured now", option)
 
     @contextmanager
-    def _refusing(self, name: TableName, query: str) -> Iterator[None]:
-        """Let a new query fail if one of its tables fails. In a query that continues, a table that
-        was added meanwhile stops, so that the others do not wait for it."""
+    def _raising_or_stopping(self, name: TableName, query: str) -> Iterator[None]:
+        """Raise an error of a table if the query is new, or if the error ends every query. Else
+        stop only the table, so that the other tables do not wait for it."""
         try:
             yield
         except HeadraceError as error:
-            is_final = not query or error.code in FENCES or self._ends_query(error)
-            if is_final and error.code != RENAMED:
+            must_raise = not query or error.code in FENCES or self._ends_query(error)
+            if must_raise and error.code != RENAMED:
                 raise
             self._stop(StoppedTable(self._stopped, name), error, loses=error.code in _NOT_KEPT)
 
     def _resume_stopped(self) -> None:
         """Apply the kept changes of stopped tables, if the reason of the stop is over."""
-        copied = {each.name for each in resyncs(self._requests)}
+        requested = {each.name for each in resyncs(self._requests)}
         for stopped in stopped_tables(self._stopped):
-            if stopped.name in copied:
+            if stopped.name in requested:
                 stopped.resume()
                 continue
             self._waiting.keep_in(stopped)  # a killed run may have left this undone
@@ -190,11 +191,11 @@ class ReplicaSink(BatchSink):
                 stopped.resume()
                 log.warning("The table %s is replicated again", stopped.name)
 
-    def _name(self, topic: str) -> TableName:
+    def _table_name(self, topic: str) -> TableName:
         return self._options.placed(table_name(topic, self._config.topic_prefix))
 
     def _replica(self, name: TableName) -> Replica:
-        with self._noting:  # several new tables may be in one micro-batch
+        with self._replicas_lock:  # several new tables may be in one micro-batch
             if name not in self._replicas:
                 assert self._lake is not None
                 assert self._runner is not None
@@ -218,7 +219,7 @@ class ReplicaSink(BatchSink):
             parts = of_rows(iter(self.rows_of(frame).to_batches()))
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
-            tables.setdefault(self._name(part.topic), []).append(part)
+            tables.setdefault(self._table_name(part.topic), []).append(part)
         self._end = noted_end(self._state, batch)
         rules = self._rules(batch)
         self._waiting.begin(rules)
@@ -227,7 +228,8 @@ class ReplicaSink(BatchSink):
         if not rules.is_staged:
             self._take_over(batch)
         self._begin_resyncs(batch)
-        for name in {n for n, r in self._replicas.items() if r.has_other_deletes} - {*self._copied}:
+        with_deletes = {name for name, each in self._replicas.items() if each.has_other_deletes}
+        for name in with_deletes.difference(self._copying):
             tables.setdefault(name, [])
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
@@ -252,7 +254,7 @@ class ReplicaSink(BatchSink):
         micro-batch."""
         if not self._end.is_boundary:
             return
-        missing = dict.fromkeys(self._waiting.names(), "its changes wait for the log")
+        missing = dict.fromkeys(self._waiting.names(), _WAITS)
         missing |= {each.name: "it is copied again" for each in resyncs(self._requests)}
         for stopped in stopped_tables(self._stopped):
             missing[stopped.name] = f"its replication has stopped ({stopped.error.code})"
@@ -260,17 +262,17 @@ class ReplicaSink(BatchSink):
         self._cuts.take(batch, self._end, system, self._replicas, missing)
 
     def _take_over(self, batch: int) -> None:
-        """Empty the tables of other queries: a table that is empty at the source has no change that
-        would do so."""
+        """Empty the tables that another query wrote: otherwise a table that is empty at the source
+        would keep that query's rows, because it gets no changes."""
         if self._takes_over:
             for replica in self._replicas.values():
                 replica.take_over(self._micro_batch(batch))
             self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
-        """Record the data files of tables that are about to be copied again, and which copies end
-        with this micro-batch."""
-        self._copied, self._ended = {}, {}
+        """Begin the requested resyncs: record the data files of their tables. Note which copies are
+        in progress, and which end with this micro-batch."""
+        self._copying, self._ended_copies = {}, {}
         offset = planned_offset(self._checkpoint, batch) or {}
         self._follow_epoch(planned_offset(self._checkpoint, batch - 1) or {}, offset)
         for request in resyncs(self._requests):
@@ -279,7 +281,7 @@ class ReplicaSink(BatchSink):
             if resync.stage is Stage.REQUESTED:
                 stopped.resume()
                 self._waiting.forget(resync.name)
-                log.warning("The table %s is copied again", resync.name)
+                log.warning("A new copy of the table %s begins", resync.name)
                 try:
                     resync = resync.at(Stage.BEGUN, replica.files())
                 except HeadraceError as error:
@@ -290,17 +292,17 @@ class ReplicaSink(BatchSink):
                     continue
             was_copying = resync.stage is Stage.COPYING
             if ended := resync.ended(offset):
-                self._ended[resync.name] = ended
+                self._ended_copies[resync.name] = ended
             elif was_copying and not resync.is_in(offset):
-                # An earlier version did not report how it ended.
-                self._ended[resync.name] = ["UNKNOWN"]
+                # Offsets of an earlier version of headrace do not say how the copy ended.
+                self._ended_copies[resync.name] = ["UNKNOWN"]
             if ended or resync.is_in(offset):
                 resync = resync.at(Stage.COPYING)
-            self._copied[resync.name] = resync
+            self._copying[resync.name] = resync
 
     def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
-        """Replace the former rows of all tables if they are read again because the log was lost:
-        the deletes in between are unknown."""
+        """If a new epoch begins because the log was lost, request a resync of each table that the
+        snapshot reads again, and stop the others: deletes in between are unknown."""
         epoch = new_epoch(before, offset)
         if not epoch:
             return
@@ -314,16 +316,16 @@ class ReplicaSink(BatchSink):
                 self._stop(stopped, refusals.not_read_again(name), loses=True)
 
     def _finish_resyncs(self) -> None:
-        """Remove the remaining former files of tables whose copies are complete, and stop the other
-        tables."""
+        """For each table whose copy has ended: remove its former files if the copy is complete,
+        else stop the table."""
         for resync in resyncs(self._requests):
-            if (ended := self._ended.get(resync.name)) is None:
+            if (ended := self._ended_copies.get(resync.name)) is None:
                 continue
             stopped = StoppedTable(self._stopped, resync.name)
             if not stopped.is_stopped:
                 try:
                     self._remove_former(resync, ended)
-                    log.warning("The table %s was copied again", resync.name)
+                    log.warning("The new copy of the table %s is complete", resync.name)
                 except HeadraceError as error:
                     if error.code != refusals.COPY_INCOMPLETE:
                         raise
@@ -340,7 +342,7 @@ class ReplicaSink(BatchSink):
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
-        place = {name: value for name, value in offset.items() if name not in _OF_ROWS}
+        place = {name: value for name, value in offset.items() if name not in _ROW_KEY_MEMBERS}
         query, position = query_of(str(self._checkpoint)), json.dumps(place, separators=(",", ":"))
         return MicroBatch(query, number, position, self._end.is_boundary)
 
@@ -358,8 +360,8 @@ class ReplicaSink(BatchSink):
             outcome.result()
 
     def _apply(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
-        """Apply a table's changes. An error stops only this table, unless it is transient: its
-        changes are kept until it is repaired."""
+        """Apply a table's changes. An error stops only this table, unless the error ends the query.
+        The changes of a stopped table are kept until the table is repaired."""
         stopped = StoppedTable(self._stopped, name)
         failed = next((part for part in parts if part.error), None)
         if failed is not None:
@@ -367,10 +369,10 @@ class ReplicaSink(BatchSink):
         if not stopped.is_stopped:
             try:
                 self._require_known(name, parts)
-                copied, replica = self._copied.get(name), self._replica(name)
+                resync, replica = self._copying.get(name), self._replica(name)
                 copy = None
-                if copied is not None:
-                    copy = partial(self._copy, copied, replica, batch, parts)
+                if resync is not None:
+                    copy = partial(self._copy, resync, replica, batch, parts)
                 return self._waiting.apply(replica, batch, parts, copy)
             except HeadraceError as error:
                 if self._ends_query(error):
@@ -382,8 +384,8 @@ class ReplicaSink(BatchSink):
         return Outcome(sum(part.rows for part in parts))
 
     def _ends_query(self, error: HeadraceError) -> bool:
-        is_final = error.retriable or error.code == STAGED_TOO_MUCH
-        return is_final or self._options.errors is Errors.FAIL
+        ends_always = error.retriable or error.code == STAGED_TOO_MUCH
+        return ends_always or self._options.errors is Errors.FAIL
 
     def _copy(
         self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
@@ -397,12 +399,12 @@ class ReplicaSink(BatchSink):
         for schema in {part.schema for part in parts if part.schema}:
             if source := of_json(schema).source:
                 self._sources.setdefault(name, {})[source] = None
-            if name in self._copied:
+            if name in self._copying:
                 self._known.add(name, of_json(schema))
             else:
                 self._known.require_new(name, of_json(schema))
-        copied, is_one = self._copied.get(name), len(self._sources.get(name, ())) < 2
-        is_copied_after = copied is not None and copied.stage is Stage.BEGUN
+        resync, is_one = self._copying.get(name), len(self._sources.get(name, ())) < 2
+        is_copied_after = resync is not None and resync.stage is Stage.BEGUN
         if any(part.truncated for part in parts) and not (is_one or is_copied_after):
             raise refusals.truncated_in_part(name)
 
@@ -419,9 +421,9 @@ class ReplicaSink(BatchSink):
         self._replica(stopped.name).figures.error = str(error)
 
     def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
-        """Stop a table for which changes could not be made from the log, unless they are older than
-        its next copy. Raises HeadraceError."""
-        resync = self._copied.get(stopped.name)
+        """Stop a table if a task could not make changes for it. Ignore the failure if a resync will
+        read the rows afterwards. Raises HeadraceError."""
+        resync = self._copying.get(stopped.name)
         if resync is not None and resync.stage is Stage.BEGUN:
             return Outcome(rows)
         known = json.loads(failed.error)
@@ -453,18 +455,18 @@ class ReplicaSink(BatchSink):
         stopped.keep(batch.number, batch.position, parts, self._parts)
 
     def _count(self, outcome: Outcome) -> None:
-        self._new += outcome.changes
-        self._rows += outcome.changes
+        self._new_changes += outcome.changes
+        self._changes += outcome.changes
 
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """See Sink."""
-        new, self._new = self._new, 0
+        new, self._new_changes = self._new_changes, 0
         return new
 
     @property
     def rows(self) -> int:
         """See Sink."""
-        return self._rows
+        return self._changes
 
     def figures(self) -> dict[str, dict[str, Any]]:
         """Return the figures of the tables by name, for `headrace.metrics`; for any thread."""

@@ -57,11 +57,11 @@ class ChunkReader(Generic[T]):
         progress: SignalProgress,
         sizes: ChunkSizes,
     ) -> list[ReadChunk]:
-        """Return the next chunks of the tables of `progress`; `sizes.at_once` of them have rows.
-        The first table is read from `after` to `maximum`; without `maximum`, its largest key is
-        looked up. A chunk with fewer rows than requested is a table's last one, unless windows are
-        Debezium's. Raises HeadraceError, and OtherOrder."""
-        count = sizes.at_once
+        """Return the next chunks of the tables of `progress`; `sizes.parallel_chunks` of them have
+        rows. The first table is read from `after` to `maximum`; without `maximum`, its largest key
+        is looked up. A chunk with fewer rows than requested is a table's last one, unless windows
+        are Debezium's. Raises HeadraceError, and OtherOrder."""
+        count = sizes.parallel_chunks
         with self._source.transaction(shared=count > 1) as transaction:
             parts: list[_Part[T]] = []
             for table in progress.tables:
@@ -72,7 +72,7 @@ class ChunkReader(Generic[T]):
                 parts += self._parts(transaction, table, begun, sizes, room)
             ranges = [part.keys for part in parts if part.keys is not None]
             rows = iter(transaction.read(ranges))
-            chunks = list(_chunks(transaction, parts, rows, ends_early=not sizes.as_debezium))
+            chunks = list(_chunks(transaction, parts, rows, ends_early=not sizes.is_debezium_sized))
         for chunk in chunks:
             # Detects a change of the other tables' order, during this read, before the next one.
             if chunk.done == SUCCEEDED:

@@ -374,7 +374,7 @@ class IncrementalSnapshots(Generic[P]):
     def _read(self, place: InsertionPoint) -> None:
         """Read the next chunks that have rows; tables without rows end on the way."""
         if not self.progress.running or self.progress.paused:
-            self._sizes.rest()
+            self._sizes.reset()
             self._source.rest()
             return
         if not self._source.delivered.are_visible():
@@ -413,7 +413,7 @@ class IncrementalSnapshots(Generic[P]):
                 if problem.table is self.progress.tables[0]:
                     self.progress = self.progress.before_first_chunk()
                 continue
-            self._sizes.took(time.monotonic() - began, chunks)
+            self._sizes.adapt(time.monotonic() - began, chunks)
             for chunk in chunks:
                 if chunk.rows is not None:
                     self._announce(chunk, place)

@@ -1,4 +1,4 @@
-"""The number of rows of an incremental chunk, and of chunks that are read in parallel."""
+"""The number of rows in an incremental chunk, and of the chunks that are read in parallel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.rows import ReadChunk
 
-WAVE_SECONDS = 0.2
+_WINDOW_READ_SECONDS = 0.2
 """Target time for reading the chunks of a window, in seconds; the log's records wait meanwhile."""
 _LARGEST_ROWS = 1 << 20
 _LARGEST_GROWTH = 4.0
@@ -21,13 +21,13 @@ class ChunkSizes:
     def __init__(self, first: int, *, adapts: bool, lanes: int, max_bytes: int) -> None:
         self._first, self._adapts, self._lanes = first, adapts, lanes
         self.chunk_bytes = max(1, max_bytes // lanes)
-        """The most bytes of images in a chunk, unless it is one row."""
+        """The most bytes of images in a chunk; a chunk of one row may be larger."""
         self._table: Pending | None = None
         self._rows = first
-        self.at_once = 1
-        self.as_debezium = False
-        """Whether each window is a chunk of Debezium's size, so that its marks in the log are
-        Debezium's, too."""
+        self.parallel_chunks = 1
+        self.is_debezium_sized = False
+        """Whether each window has one chunk of Debezium's size, so that its watermarks in the log
+        equal Debezium's."""
 
     @staticmethod
     def of(config: ConnectorConfig) -> ChunkSizes:
@@ -39,7 +39,7 @@ class ChunkSizes:
                 lanes=1,
                 max_bytes=config.headrace_range_max_bytes,
             )
-            sizes.as_debezium = True
+            sizes.is_debezium_sized = True
             return sizes
         adapts = config.headrace_incremental_snapshot_adaptive and not config.is_set(
             "incremental.snapshot.chunk.size"
@@ -49,7 +49,7 @@ class ChunkSizes:
             config.incremental_snapshot_chunk_size,
             adapts=adapts,
             lanes=config.headrace_incremental_snapshot_threads,
-            # Several windows of adapting chunks close in a range.
+            # If chunks adapt, several windows may close in a range: each has a quarter of it.
             max_bytes=range_bytes // 4 if adapts else range_bytes,
         )
 
@@ -64,16 +64,16 @@ class ChunkSizes:
             return self._first
         return max(1, min(self._first, int(self.chunk_bytes / max(width, 1.0))))
 
-    def rest(self) -> None:
-        """Begin the next snapshot with the first size, because none is being read."""
-        self._table, self._rows, self.at_once = None, self._first, 1
+    def reset(self) -> None:
+        """Return to the first size, because no snapshot is in progress."""
+        self._table, self._rows, self.parallel_chunks = None, self._first, 1
 
-    def took(self, seconds: float, chunks: Sequence[ReadChunk]) -> None:
+    def adapt(self, seconds: float, chunks: Sequence[ReadChunk]) -> None:
         """Adapt to the `seconds` that reading these chunks took."""
         filled = [chunk for chunk in chunks if chunk.rows is not None]
-        # The rows after a chunk that the limit of bytes cut are read once more.
+        # If the limit of bytes cut a chunk, the rows after the cut are read once more.
         cut = any(chunk.rows is not None and chunk.rows.cut for chunk in filled)
-        self.at_once = 1 if cut else min(self.at_once * 2, self._lanes)
+        self.parallel_chunks = 1 if cut else min(self.parallel_chunks * 2, self._lanes)
         if not filled or not self._adapts:
             return
         last = filled[-1]
@@ -82,7 +82,7 @@ class ChunkSizes:
             return  # the next table begins with its own size
         # Never below the first size for being slow: costs that do not depend on the size, such as a
         # sort without an index, would only occur more often.
-        factor = WAVE_SECONDS / max(seconds, 1e-3)
+        factor = _WINDOW_READ_SECONDS / max(seconds, 1e-3)
         fast = max(size * min(max(factor, 0.5), _LARGEST_GROWTH), self._first)
         read = [chunk.rows for chunk in filled if chunk.table == last.table and chunk.rows]
         bytes_per_row = sum(len(rows.images) for rows in read) / sum(len(rows) for rows in read)

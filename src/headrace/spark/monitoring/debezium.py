@@ -7,7 +7,7 @@ DEBEZIUM = ("snapshot", "streaming")
 """The values of the label `context`, and the names of the metrics' members."""
 
 HELP = {
-    "Connected": "Whether the log is read (1) or not (0).",
+    "Connected": "Whether the connector is reading the log (1) or not (0).",
     "CurrentQueueSizeInBytes": "Log that was read ahead.",
     "MaxQueueSizeInBytes": "The most log that may be read ahead.",
     "MilliSecondsBehindSource": (
@@ -26,13 +26,15 @@ HELP = {
     "NumberOfEventsFiltered": "Changes that the configuration leaves out.",
     "NumberOfUnchangedEventsSkipped": "Always -1: they are not counted.",
     "RemainingTableCount": "Tables that a snapshot has not read yet.",
-    "RowsScanned": "Rows of a table that a snapshot has read, by the database's statistics.",
+    "RowsScanned": (
+        "Estimated rows of a table that a snapshot has read, by the database's statistics."
+    ),
     "SnapshotAborted": "Whether an error ended the snapshot.",
     "SnapshotCompleted": "Whether the snapshot was read to its end.",
     "SnapshotDurationInSeconds": "How long the snapshot took, or has taken so far.",
     "SnapshotPaused": "Always 0: an initial snapshot is not paused.",
     "SnapshotPausedDurationInSeconds": "Always 0.",
-    "SnapshotRunning": "Whether a snapshot is read.",
+    "SnapshotRunning": "Whether a snapshot is in progress.",
     "SnapshotSkipped": "Whether there was no snapshot to read.",
     "TotalNumberOfCreateEventsSeen": "Inserts that were read.",
     "TotalNumberOfDeleteEventsSeen": "Deletes that were read.",

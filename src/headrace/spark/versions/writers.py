@@ -1,4 +1,4 @@
-"""Sinks of Spark whose tasks get Arrow batches."""
+"""The base class of stream writers whose tasks receive Arrow batches, for each version of Spark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyspark.sql.types import Row, StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROWS = 10_000
+_ROWS_PER_BATCH = 10_000
 
 
 class BatchWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
     """A writer of Arrow batches: Spark 4.1 and later passes batches, 4.0 passes rows, which are
-    converted. `columns` are those of the rows."""
+    converted. `columns` is the schema of the rows."""
 
     columns: StructType
 
@@ -40,5 +40,5 @@ def _batches(rows: Iterator[Row], columns: StructType) -> Iterator[pa.RecordBatc
     from headrace.spark.versions.types import arrow_schema
 
     schema = arrow_schema(columns)
-    while some := [row.asDict(recursive=True) for row in islice(rows, _ROWS)]:
-        yield pa.RecordBatch.from_pylist(some, schema=schema)
+    while rows_as_dicts := [row.asDict(recursive=True) for row in islice(rows, _ROWS_PER_BATCH)]:
+        yield pa.RecordBatch.from_pylist(rows_as_dicts, schema=schema)

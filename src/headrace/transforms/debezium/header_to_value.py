@@ -77,7 +77,7 @@ class HeaderToValue:
             raise WrongOption(
                 "transforms.lists_of_different_lengths",
                 "fields",
-                f" has {len(options.fields)} names, and headers {len(options.headers)}",
+                f" has {len(options.fields)} names, but headers has {len(options.headers)}",
                 "Give each header the name of its field.",
             )
         self._paths = tuple(

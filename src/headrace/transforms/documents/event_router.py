@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,20 +23,18 @@ from headrace.documents.types import TEXT
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.outbox_options import EventRouterOptions, other_names
-from headrace.transforms.documents.rows import PerStructure, structured
+from headrace.transforms.documents.rows import CachePerShape, structured
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
 from headrace.transforms.transform import Declaration
 
-_LOG = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
-class _Row:
-    """An outbox document as a struct of nodes, in a shape; `text` is the column of a payload that
-    is a document and becomes a text."""
+class _RowForm:
+    """The shape and the nodes of outbox documents with one structure. `text` is the column for
+    payloads that are documents and become texts; None: no payload does."""
 
     shape: Shape
     members: dict[str, Node]
@@ -46,15 +43,15 @@ class _Row:
 
 
 class EventRouter(OutboxRouter):
-    """See DECLARATION. Tombstones and deletes are left out; records that are not events of a
-    document pass unchanged."""
+    """See DECLARATION. Leaves out tombstones, deletes and updates (see `OutboxRouter.inserts`).
+    Records that are not change events of documents pass unchanged."""
 
     def __init__(self, options: EventRouterOptions) -> None:
         super().__init__(options, "collection", ("document", "field"))
         self._options = options
         self._form = StructForm(most_cells=options.headrace_record_max_cells)
-        self._rows: PerStructure[_Row] = PerStructure()
-        self._shapes: PerStructure[Shape] = PerStructure()
+        self._row_forms: CachePerShape[_RowForm] = CachePerShape()
+        self._shapes: CachePerShape[Shape] = CachePerShape()
 
     def expected(self, records: Records) -> Iterable[Records]:
         """See Foresight: documents determine the topics and fields."""
@@ -73,22 +70,28 @@ class EventRouter(OutboxRouter):
         lacking = ~present(inserts, envelope.after)
         if lacking.any():
             raise self.lacks(records.shape, "after", "document")
-        for rows in structured(inserts, envelope.after, self._form):
-            yield from self._events(rows, envelope)
+        for structured_records in structured(inserts, envelope.after, self._form):
+            yield from self._events(structured_records, envelope)
 
-    def _events(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> Iterator[Records]:
-        shape = rows.records.shape
-        row = self._rows(shape, rows.key, lambda: self._row(rows, envelope))
-        records = rows.with_columns(rows.records, row.columns).with_shape(row.shape)
-        if row.text is not None:
-            records = with_values(records, row.text, self._texts(rows))
-        route = self.field(row.shape, row.members, self._options.route_by_field)
+    def _events(
+        self, structured_records: StructuredRecords, envelope: DocumentEnvelope
+    ) -> Iterator[Records]:
+        shape = structured_records.records.shape
+        row_form = self._row_forms(
+            shape, structured_records.key, lambda: self._make_row_form(structured_records, envelope)
+        )
+        records = structured_records.with_columns(structured_records.records, row_form.columns)
+        records = records.with_shape(row_form.shape)
+        if row_form.text is not None:
+            records = with_values(records, row_form.text, self._texts(structured_records))
+        route = self.field(row_form.shape, row_form.members, self._options.route_by_field)
         for name, routed in self.by_route(records, shape, route):
-            yield from self._routed(routed, row, envelope, name)
+            yield from self._routed(routed, row_form, envelope, name)
 
-    def _row(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> _Row:
-        """Return the members of documents with the same structure."""
-        structure = rows.structure
+    def _make_row_form(
+        self, structured_records: StructuredRecords, envelope: DocumentEnvelope
+    ) -> _RowForm:
+        structure = structured_records.structure
         leaves = Leaves(self._form)
         members = leaves.members(structure, envelope.after.schema.name or "document")
         payload = self.columns.payload
@@ -97,39 +100,41 @@ class EventRouter(OutboxRouter):
         if kinds.get(payload) is Kind.DOCUMENT and not self._options.collection_expand_json_payload:
             text = column_of(TEXT)
             members[payload] = text
-        # A new shape: objects made for it are kept as long as it lives.
-        return _Row(replace(rows.records.shape), members, tuple(leaves.columns), text)
+        # A copy of the shape: its caches are freed together with it.
+        shape = replace(structured_records.records.shape)
+        return _RowForm(shape, members, tuple(leaves.columns), text)
 
-    def _texts(self, rows: StructuredRecords) -> pa.LargeStringArray:
+    def _texts(self, structured_records: StructuredRecords) -> pa.LargeStringArray:
         """Return the payloads, which are documents, as indented texts."""
-        (payloads,) = member_values(rows.values, rows.structure, (self.columns.payload,))
+        values_, structure = structured_records.values, structured_records.structure
+        (payloads,) = member_values(values_, structure, (self.columns.payload,))
         return indented(column_to_extended_json(payloads, Dialect.CANONICAL))
 
     def _routed(
-        self, records: Records, row: _Row, envelope: DocumentEnvelope, name: str
+        self, records: Records, row_form: _RowForm, envelope: DocumentEnvelope, name: str
     ) -> Iterator[Records]:
         """Yield the records of one route."""
-        for placement, node in self.placed(row.shape, row.members, Place.PARTITION):
+        for placement, node in self.placed(row_form.shape, row_form.members, Place.PARTITION):
             if node.schema.type is not Type.INT32:
-                raise self.another_type(row.shape, placement.field, "32-bit integer")
+                raise self.another_type(row_form.shape, placement.field, "32-bit integer")
             numbers = values(records, node)
             if numbers.null_count:
-                raise self.lacks(row.shape, placement.field, "partition")
+                raise self.lacks(row_form.shape, placement.field, "partition")
             records = records.with_partition(np.asarray(numbers).astype(np.int32))
-        payload = self.field(row.shape, row.members, self.columns.payload, "payload")
+        payload = self.field(row_form.shape, row_form.members, self.columns.payload, "payload")
         empty = is_empty(records, payload)
         if self._options.route_tombstone_on_empty_payload and empty.any():
             gone = records.with_rows(empty)
-            yield gone.with_shape(self._shape(row, envelope, name, None, is_empty=True))
+            yield gone.with_shape(self._cached_shape(row_form, envelope, name, None, is_empty=True))
             records = records.with_rows(~empty)
             if not len(records):
                 return
-        for version, part in self.by_version(records, row.shape, row.members):
-            yield part.with_shape(self._shape(row, envelope, name, version))
+        for version, part in self.by_version(records, row_form.shape, row_form.members):
+            yield part.with_shape(self._cached_shape(row_form, envelope, name, version))
 
-    def _shape(
+    def _cached_shape(
         self,
-        row: _Row,
+        row_form: _RowForm,
         envelope: DocumentEnvelope,
         route: str,
         version: int | None,
@@ -137,27 +142,27 @@ class EventRouter(OutboxRouter):
         is_empty: bool = False,
     ) -> Shape:
         return self._shapes(
-            row.shape,
+            row_form.shape,
             (route, version, is_empty),
-            lambda: self._made_shape(row, envelope, route, version, is_empty=is_empty),
+            lambda: self._make_shape(row_form, envelope, route, version, is_empty=is_empty),
         )
 
-    def _made_shape(
+    def _make_shape(
         self,
-        row: _Row,
+        row_form: _RowForm,
         envelope: DocumentEnvelope,
         route: str,
         version: int | None,
         *,
         is_empty: bool,
     ) -> Shape:
-        shape, members = row.shape, row.members
+        shape, members = row_form.shape, row_form.members
         payload = self.field(shape, members, self.columns.payload, "payload")
         name = schema_name(envelope.after.schema.name or "document", route)
-        at = fields(envelope.struct).get("ts_ms")
+        timestamp = fields(envelope.struct).get("ts_ms")
         if self.columns.timestamp:
-            at = self.field(shape, members, self.columns.timestamp, "timestamp")
-            if at.schema.type is not Type.INT64 or at.schema.name is not None:
+            timestamp = self.field(shape, members, self.columns.timestamp, "timestamp")
+            if timestamp.schema.type is not Type.INT64 or timestamp.schema.name is not None:
                 raise self.another_type(shape, self.columns.timestamp, "64-bit integer")
         return replace(
             shape,
@@ -166,15 +171,14 @@ class EventRouter(OutboxRouter):
             value=None if is_empty else self.value(shape, members, payload, name, version),
             headers=self.headers(shape, members),
             null_has_schema=not is_empty,
-            timestamp=at,
+            timestamp=timestamp,
         )
 
 
 DECLARATION = Declaration(
     "MongoEventRouter",
-    "Makes an event from each document that is inserted into an outbox collection: topic, key, "
-    "value "
-    "and headers are fields of the document.",
+    "Makes an event from each document that is inserted into an outbox collection, or read from it "
+    "by a snapshot: topic, key, value and headers are fields of the document.",
     EventRouterOptions,
     EventRouter,
     other_names,

@@ -40,7 +40,7 @@ from headrace.transforms.documents.options import (
     former_document_options,
 )
 from headrace.transforms.documents.patches import described
-from headrace.transforms.documents.rows import PerStructure, structured
+from headrace.transforms.documents.rows import CachePerShape, structured
 from headrace.transforms.documents.schemaless import SchemalessDocuments
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.documents.target_documents import TargetDocuments
@@ -101,7 +101,7 @@ class ExtractNewDocumentState:
         self._schemaless = SchemalessDocuments(
             (entry.struct, entry.field) for entry in (*self._fields, *self._headers)
         )
-        self._made: PerStructure[_Made] = PerStructure()
+        self._made: CachePerShape[_Made] = CachePerShape()
         self._target = self._target_documents()
 
     def _target_documents(self) -> TargetDocuments | None:

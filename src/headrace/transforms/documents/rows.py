@@ -22,9 +22,9 @@ _MOST_STRUCTURES = 1024
 """The most structures kept per shape of events; a collection may have any number of structures."""
 
 
-class PerStructure(Generic[T]):
+class CachePerShape(Generic[T]):
     """Objects that a transform makes for a shape and other keys, such as the structures of
-    documents: the last ones used, as long as the shape lives."""
+    documents: keeps the last ones used, as long as the shape lives."""
 
     def __init__(self) -> None:
         self._made: PerShape[SizedCache[Hashable, T]] = PerShape(

@@ -23,7 +23,7 @@ from headrace.transforms.expressions.operands import (
     Thing,
     booleans,
     each_distinct,
-    no,
+    none_of,
     same_scale,
     true,
     valid,
@@ -60,7 +60,7 @@ def compare(
     order fail."""
     null_left, null_right = left.null, right.null
     both = ~null_left & ~null_right
-    result, done = no(left.count), no(left.count)
+    result, done = none_of(left.count), none_of(left.count)
     for kind, array in left.scalars.items():
         for other_kind, other in right.scalars.items():
             where = valid(array) & valid(other)
@@ -72,11 +72,13 @@ def compare(
                 result |= holds & where & ordered
                 done |= where & ordered
     if operator in _EQUALITY:
-        equal = _things(records, left, right) if left.things and right.things else no(left.count)
+        equal = (
+            _things(records, left, right) if left.things and right.things else none_of(left.count)
+        )
         result |= (both & ~done & ~equal) if operator is Operator.NOT_EQUAL else equal
         # SQL does not compare values of different types, even for equality.
         of_things = _are_things(left) & _are_things(right)
-        unordered = both & ~done & ~of_things if rules is Rules.SQL else no(left.count)
+        unordered = both & ~done & ~of_things if rules is Rules.SQL else none_of(left.count)
     else:
         unordered = both & ~done
     made = _with_nulls(operator, result, null_left, null_right, rules)
@@ -92,7 +94,7 @@ def compare(
 
 def _are_things(operand: Operand) -> np.ndarray:
     return np.asarray(
-        reduce(np.logical_or, [mask for mask, _ in operand.things], no(operand.count))
+        reduce(np.logical_or, [mask for mask, _ in operand.things], none_of(operand.count))
     )
 
 
@@ -272,7 +274,7 @@ def is_beyond_basic(texts: pa.Array) -> bool:
 
 def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
     """Return where things are equal."""
-    equal = no(left.count)
+    equal = none_of(left.count)
     for mask, thing in left.things:
         for other_mask, other in right.things:
             where = mask & other_mask
@@ -285,7 +287,7 @@ def _same(records: Records, one: Thing, other: Thing) -> np.ndarray:
     if isinstance(one, SchemaObject) and isinstance(other, SchemaObject):
         return np.full(len(records), one.schema == other.schema)
     if isinstance(one, FieldObject) and isinstance(other, FieldObject):
-        equal = (one.field, one.place) == (other.field, other.place)
+        equal = (one.field, one.index) == (other.field, other.index)
         return np.full(len(records), equal)
     if not isinstance(one, Node) or not isinstance(other, Node) or one.schema != other.schema:
         return np.full(len(records), one is other)

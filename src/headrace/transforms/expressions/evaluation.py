@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.records import Records
 from headrace.transforms.expressions.comparison import as_doubles, compare, contained
-from headrace.transforms.expressions.members import called, members, variable
+from headrace.transforms.expressions.members import called, member_of, variable
 from headrace.transforms.expressions.methods import METHODS
 from headrace.transforms.expressions.operands import (
     FLOATING,
@@ -22,7 +22,7 @@ from headrace.transforms.expressions.operands import (
     booleans,
     chosen,
     constant,
-    no,
+    none_of,
     read_dates,
     true,
     valid,
@@ -79,7 +79,7 @@ class TreeEvaluation:
                 return variable(self._records, tree.name)
             case MemberAccess():
                 safe = tree.safe or self._rules is Rules.SQL
-                return members(
+                return member_of(
                     self._records,
                     self.of(tree.of),
                     tree.name,
@@ -128,7 +128,7 @@ class TreeEvaluation:
 
     def _truth(self, operand: Operand) -> np.ndarray:
         """Return which values are true: not null, false, zero, or empty."""
-        holds = no(self._count)
+        holds = none_of(self._count)
         for kind, array in operand.scalars.items():
             if kind in (ScalarKind.BOOLEAN, ScalarKind.MATCHER):
                 holds |= true(array)
@@ -156,7 +156,7 @@ class TreeEvaluation:
     def _contained(self, tree: Contained) -> Operand:
         item = self.of(tree.item)
         if not tree.options:
-            return booleans(no(self._count)).failing_as(item)
+            return booleans(none_of(self._count)).failing_as(item)
         checks = [
             contained(self._records, item, self.of(option), self._rules) for option in tree.options
         ]
@@ -210,7 +210,7 @@ class TreeEvaluation:
         if tree.safe or self._rules is Rules.SQL:
             missing = missing & ~operand.null
         made = made.failing_as(operand)
-        return made.failing(missing, f"{tree.method} of a value that is null or has no such method")
+        return made.failing(missing, f"the value is null or has no method {tree.method}")
 
     def _matched(self, tree: Match) -> Operand:
         operand = self.of(tree.of)
@@ -264,7 +264,7 @@ class TreeEvaluation:
 
     def _joined(self, left: Operand, right: Operand) -> Operand:
         """Concatenate texts; in Groovy also nulls and whole numbers with a text."""
-        is_text = no(self._count)
+        is_text = none_of(self._count)
         for operand in (left, right):
             if ScalarKind.TEXT in operand.scalars:
                 is_text |= valid(operand.scalars[ScalarKind.TEXT])
@@ -360,7 +360,7 @@ def _number(
             zero, "% of zero"
         )
     if operator in "*%":
-        return Operand(count).failing(~no(count), f"{operator} of decimals is not calculated")
+        return Operand(count).failing(~none_of(count), f"{operator} of decimals is not calculated")
     if kind is not ScalarKind.DECIMAL:
         one = one.cast(pa.decimal256(19, 0))
     if other_kind is not ScalarKind.DECIMAL:
@@ -371,7 +371,9 @@ def _number(
         room = pa.decimal256(75, scale)
         result = _ARITHMETIC[operator](one.cast(room), other.cast(room))
     except pa.ArrowInvalid:
-        return Operand(count).failing(~no(count), f"{operator} of decimals with too many digits")
+        return Operand(count).failing(
+            ~none_of(count), f"{operator} of decimals with too many digits"
+        )
     return Operand(count, {ScalarKind.DECIMAL: result})
 
 

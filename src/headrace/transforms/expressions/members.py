@@ -23,7 +23,7 @@ from headrace.transforms.expressions.operands import (
     chosen,
     constant,
     kind_of,
-    no,
+    none_of,
     of_node,
     of_thing,
 )
@@ -41,34 +41,37 @@ def variable(records: Records, name: str) -> Operand:
         case "key" | "value":
             node = shape.key if name == "key" else shape.value
             made = of_node(records, node)
-            return made if name == "key" else made.where(~_tombstones(records))
+            return made if name == "key" else made.where(~_have_no_operation(records))
+    # keySchema, valueSchema
     node = shape.key if name == "keySchema" else shape.value
     if node is None or node.schema.type is Type.ANY:
         return Operand(count)
-    has_value = ~_tombstones(records) if name == "valueSchema" else ~no(count)
+    has_schema = ~_have_no_operation(records) if name == "valueSchema" else ~none_of(count)
     if not shape.null_has_schema:
-        has_value &= ~of_node(records, node).null
-    return of_thing(count, SchemaObject(node.schema), has_value)
+        has_schema &= ~of_node(records, node).null
+    return of_thing(count, SchemaObject(node.schema), has_schema)
 
 
-def _tombstones(records: Records) -> np.ndarray:
+def _have_no_operation(records: Records) -> np.ndarray:
+    """Return the tombstones of the log (bool, one per record), and not other records whose value is
+    null: those may have a schema."""
     return np.asarray(records.table.rows["operation"][records.rows] == 0)
 
 
-def members(
-    records: Records, of: Operand, name: str, rules: Rules, *, safe: bool, is_property: bool
+def member_of(
+    records: Records, owner: Operand, name: str, rules: Rules, *, safe: bool, is_property: bool
 ) -> Operand:
-    """Return a member of each value; access to a member of null fails unless `safe`."""
-    made = Operand(of.count)
-    covered = of.failed
-    for mask, thing in of.things:
+    """Return a member of each value of `owner`; access to a member of null fails unless `safe`."""
+    made = Operand(owner.count)
+    covered = owner.failed
+    for mask, thing in owner.things:
         made = chosen(mask, _member(records, thing, name, rules, is_property), made)
         covered = covered | mask
     missing = ~covered
     if safe:
-        missing = missing & ~of.null
-    made = made.failing_as(of)
-    return made.failing(missing, f"{name} of a value that is null or has no fields")
+        missing = missing & ~owner.null
+    made = made.failing_as(owner)
+    return made.failing(missing, f"the value is null or has no fields, so it has no {name}")
 
 
 def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property: bool) -> Operand:
@@ -79,7 +82,7 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
                 return schema_value(count, thing.schema, name)
             return _missing(count, f"a schema has no {name}")
         case FieldObject():
-            return _of_field(count, thing, name)
+            return _field_object_member(count, thing, name)
         case FieldList():
             return _missing(count, f"a list has no {name}")
         case Headers():
@@ -95,7 +98,7 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
     if thing.schema.type is Type.STRUCT:
         if rules is Rules.GROOVY and is_property and name == "schema":
             return of_thing(count, SchemaObject(thing.schema))
-        return _field(records, thing, name)
+        return _struct_field_value(records, thing, name)
     if thing.schema.type is Type.ARRAY:
         return _missing(count, f"an array has no {name}")
     made = of_node(records, entry(thing, name))
@@ -105,7 +108,7 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
     return made
 
 
-def _field(records: Records, node: Node, name: str) -> Operand:
+def _struct_field_value(records: Records, node: Node, name: str) -> Operand:
     described = {field.name for field in node.schema.fields}
     if name not in described:
         return _missing(len(records), f"{name} is not a field of {node.schema.name or 'a struct'}")
@@ -117,15 +120,16 @@ def _field(records: Records, node: Node, name: str) -> Operand:
 
 
 def _missing(count: int, reason: str) -> Operand:
-    return Operand(count).failing(~no(count), reason)
+    return Operand(count).failing(~none_of(count), reason)
 
 
 def _header(records: Records, name: str) -> Operand:
     made = Operand(len(records))
     for header in records.shape.headers:
         if header.name == name:
-            has = carries(records, header)
-            made = chosen(has, of_thing(len(records), HeaderObject(header), has), made)
+            has_header = carries(records, header)
+            header_object = of_thing(len(records), HeaderObject(header), has_header)
+            made = chosen(has_header, header_object, made)
     return made
 
 
@@ -136,7 +140,7 @@ def schema_value(count: int, schema: Schema, name: str) -> Operand:
     return constant(count, None if schema.version is None else ScalarKind.INT, schema.version)
 
 
-def _fields_of(
+def _schema_fields(
     count: int, schema: Schema, method: str, arguments: tuple[LiteralTree, ...]
 ) -> Operand:
     """Return the field with a name, null if it does not exist, or all fields."""
@@ -144,18 +148,18 @@ def _fields_of(
         return _missing(count, f"a schema of {schema.type.value} has no fields")
     if method == "fields":
         return of_thing(count, FieldList(schema.fields))
-    for place, field in enumerate(schema.fields):
+    for index, field in enumerate(schema.fields):
         if field.name == arguments[0].value:
-            return of_thing(count, FieldObject(field, place))
+            return of_thing(count, FieldObject(field, index))
     return Operand(count)
 
 
-def _of_field(count: int, thing: FieldObject, name: str) -> Operand:
+def _field_object_member(count: int, thing: FieldObject, name: str) -> Operand:
     match name:
         case "name":
             return constant(count, ScalarKind.TEXT, thing.field.name)
         case "index":
-            return constant(count, ScalarKind.INT, thing.place)
+            return constant(count, ScalarKind.INT, thing.index)
         case "schema":
             return of_thing(count, SchemaObject(thing.field.schema))
     return _missing(count, f"a field of a schema has no {name}")
@@ -171,9 +175,9 @@ def called(
             if method in ("name", "version"):
                 return schema_value(count, thing.schema, method)
             if method in ("field", "fields"):
-                return _fields_of(count, thing.schema, method, arguments)
+                return _schema_fields(count, thing.schema, method, arguments)
         case FieldObject():
-            return _of_field(count, thing, method)
+            return _field_object_member(count, thing, method)
         case FieldList():
             return _sized(method, np.full(count, len(thing.fields), np.int64), count)
         case HeaderObject():
@@ -193,10 +197,10 @@ def _of_headers(records: Records, method: str, arguments: tuple[LiteralTree, ...
     count = len(records)
     by_name: dict[str, np.ndarray] = {}
     for header in records.shape.headers:
-        has = by_name.get(header.name, no(count))
+        has = by_name.get(header.name, none_of(count))
         by_name[header.name] = has | carries(records, header)
     if method == "containsKey":
-        return booleans(by_name.get(str(arguments[0].value), no(count)))
+        return booleans(by_name.get(str(arguments[0].value), none_of(count)))
     sizes = np.sum(list(by_name.values()), axis=0) if by_name else np.zeros(count, np.int64)
     return _sized(method, sizes, count)
 
@@ -210,7 +214,7 @@ def _of_elements(
         inner = node.schema.values if method == "contains" else node.schema.keys
         strict = rules is Rules.GROOVY and inner is not None and argument.kind is not None
         if strict and inner is not None and kind_of(inner) is not argument.kind:
-            return booleans(no(len(objects)))
+            return booleans(none_of(len(objects)))
         wrong = Mapping if method == "contains" else list
         holds = [
             isinstance(each, list | dict)
@@ -225,7 +229,6 @@ def _of_elements(
 
 
 def _sized(method: str, sizes: np.ndarray, count: int) -> Operand:
-
     if method == "isEmpty":
         return booleans(np.asarray(sizes == 0))
     if method == "size":

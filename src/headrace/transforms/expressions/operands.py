@@ -86,10 +86,10 @@ class HeaderObject:
 
 @dataclass(frozen=True, eq=False)
 class FieldObject:
-    """A field of a struct's schema: `place` is its index, from 0."""
+    """A field of a struct's schema; `index` begins at 0."""
 
     field: Field
-    place: int
+    index: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,12 +128,12 @@ class Operand:
     @property
     def failed(self) -> np.ndarray:
         """Whether each record has failed."""
-        return no(self.count) if self.failure is None else self.failure.mask
+        return none_of(self.count) if self.failure is None else self.failure.mask
 
     @property
     def null(self) -> np.ndarray:
         """Whether each record has null; records that failed are included."""
-        absent = ~no(self.count)
+        absent = ~none_of(self.count)
         for array in self.scalars.values():
             absent &= ~valid(array)
         for mask, _ in self.things:
@@ -169,7 +169,7 @@ class Operand:
         return made.failing(self.failure.mask & mask, self.failure.reason)
 
 
-def no(count: int) -> np.ndarray:
+def none_of(count: int) -> np.ndarray:
     """Return False for each record."""
     return np.zeros(count, np.bool_)
 
@@ -204,7 +204,7 @@ def constant(count: int, kind: ScalarKind | None, value: object) -> Operand:
 
 def of_thing(count: int, thing: Thing, mask: np.ndarray | None = None) -> Operand:
     """Return a thing for all records, or for those of a mask."""
-    mask = ~no(count) if mask is None else mask
+    mask = ~none_of(count) if mask is None else mask
     return Operand(count, things=[(mask, thing)] if mask.any() else ())
 
 

@@ -250,7 +250,7 @@ def decimal_literal(digits: str) -> LiteralTree:
 def text_literal(text: str) -> LiteralTree:
     """Return a constant text. Raises ValueError, with the reason, for half of a surrogate pair."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("half of a character is not a text")
+        raise ValueError("an unpaired surrogate is not a text")
     return LiteralTree(text, ScalarKind.TEXT)
 
 

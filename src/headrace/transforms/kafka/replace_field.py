@@ -46,10 +46,12 @@ class ReplaceFieldOptions(NullsOptions):
         COMMA_LIST,
         "",
         Group.CONVERTERS,
-        "Fields to keep; if the list is empty, all fields are kept.",
+        "Fields to keep; if the list is empty, all. A field that is also in `exclude` is left out.",
         formerly=("whitelist",),
     )
-    renames = Property("renames", RENAMES, "", Group.CONVERTERS, "Fields to rename, `old:new`.")
+    renames = Property(
+        "renames", RENAMES, "", Group.CONVERTERS, "Fields to rename, each as `old:new`."
+    )
 
 
 class ReplaceField:

@@ -15,7 +15,7 @@ from headrace.connect.trees import as_struct, member, with_defaults
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import Part, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -52,7 +52,7 @@ class ValueToKey:
         keys = []
         for value in connect_values(records, records.shape.value):
             if not isinstance(value, Mapping):
-                raise _not_a_struct(records.shape, type(value).__name__)
+                raise _not_a_struct(records.shape, kind_of(value))
             keys.append({name: value.get(name) for name in self._fields})
         shape = self._schemaless(records.shape)
         yield with_values(records, shape.key, keys).with_shape(shape)  # type: ignore[arg-type]
@@ -67,7 +67,8 @@ class ValueToKey:
             raise HeadraceError(
                 "transforms.no_such_field",
                 f"the value of records of {shape.topic} has no field {absent[0]}",
-                "Name fields that it has, or give the transform a predicate.",
+                f"Leave {absent[0]} out of `fields`, or set a predicate, so that the transform "
+                "gets only records with the field.",
             )
         members = {name: member(struct, name) for name in self._fields}
         if self._defaults:

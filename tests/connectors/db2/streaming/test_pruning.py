@@ -1,4 +1,4 @@
-"""Pruning on the wire: at every point of a window, and what a new snapshot makes of it."""
+"""Pruning of change tables at every point of a window, and the new snapshot after it."""
 
 from __future__ import annotations
 
@@ -59,12 +59,13 @@ def before_step(
         yield steps
 
 
-def fill(database: Db2Database, first: int) -> None:
-    """Rows of two tables in one window, which Capture announces at once."""
+def insert_unannounced(database: Db2Database, first: int) -> None:
+    """Stop Capture, and insert rows into two tables; `capture.advance()` then announces all of them
+    in one window."""
     database.capture.stop()
     for number in range(first, first + ROWS):
         for table in ("T", "OTHER"):
-            # Derby compiles a text once.
+            # A parameter, so that Derby compiles the statement once.
             database.execute(f"INSERT INTO {SCHEMA}.{table} VALUES (?, 'x')", (number,))
 
 
@@ -90,7 +91,7 @@ def test_pruning_at_any_point_of_a_window_is_an_error_or_loses_nothing(
     while True:
         number += 1
         reader = reader_of(database, query_fetch_size="10")
-        fill(database, ROWS * number)
+        insert_unannounced(database, ROWS * number)
         with before_step(monkeypatch, number, lambda: prune(database)) as steps:
             database.capture.advance()
             try:
@@ -107,11 +108,11 @@ def test_pruning_at_any_point_of_a_window_is_an_error_or_loses_nothing(
     assert ends[:2] == [PRUNED, PRUNED], "nothing was fetched yet"
 
 
-def test_pruning_inside_of_a_window_is_a_new_snapshot_when_needed(
+def test_with_when_needed_pruning_inside_a_window_begins_a_new_snapshot(
     database: Db2Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = reader_of(database, snapshot_mode="when_needed", query_fetch_size="10")
-    fill(database, 0)
+    insert_unannounced(database, 0)
     with before_step(monkeypatch, 1, lambda: prune(database)):
         database.capture.advance()
         values = reader.await_changes(2 * ROWS)
@@ -123,7 +124,9 @@ def test_pruning_inside_of_a_window_is_a_new_snapshot_when_needed(
     assert (last["op"], last["after"]["ID"]) == ("c", 1000)
 
 
-def test_pruning_while_stopped_is_a_new_snapshot_when_needed(database: Db2Database) -> None:
+def test_with_when_needed_pruning_while_stopped_begins_a_new_snapshot(
+    database: Db2Database,
+) -> None:
     reader = reader_of(database, snapshot_mode="when_needed")
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'read')")
     reader.await_changes(1)
@@ -155,10 +158,12 @@ def test_pruning_of_what_is_delivered_is_no_gap_while_the_stream_runs(
     assert len(reader.values()) == 3
 
 
-def is_inside_of_a_new_table(database: Db2Database, folder: Path) -> Reader:
-    """A reader that stopped inside of the first transaction of a table, which was registered while
-    the reader ran; nothing but that table's registration lies between this transaction and the
-    commit before that is delivered."""
+def stopped_inside_the_first_transaction_of_a_new_table(
+    database: Db2Database, folder: Path
+) -> Reader:
+    """Return a reader that stopped inside the first transaction of a table, which was registered
+    while the reader ran. Only the registration of the table is between this transaction and the
+    last delivered commit."""
     kept = str(folder / "history")
     options = {"schema_history_internal_file_filename": kept, "headrace_range_max_rows": "2"}
     reader = reader_of(database, **options)
@@ -179,16 +184,16 @@ def is_inside_of_a_new_table(database: Db2Database, folder: Path) -> Reader:
 def test_a_restart_inside_of_the_first_transaction_of_a_new_table_is_no_gap(
     database: Db2Database, tmp_path: Path
 ) -> None:
-    reader = is_inside_of_a_new_table(database, tmp_path)
+    reader = stopped_inside_the_first_transaction_of_a_new_table(database, tmp_path)
     values = reader.await_changes(1 + ROWS)
     reader.stop()
     assert [value["after"]["ID"] for value in values] == [1, *range(ROWS)]
 
 
-def test_pruning_of_the_transaction_that_a_restart_is_inside_of_is_a_gap(
+def test_a_restart_inside_a_pruned_transaction_is_a_gap(
     database: Db2Database, tmp_path: Path
 ) -> None:
-    reader = is_inside_of_a_new_table(database, tmp_path)
+    reader = stopped_inside_the_first_transaction_of_a_new_table(database, tmp_path)
     prune(database)
     with pytest.raises(HeadraceError, match=r"CDC_INV_LATE of INV\.LATE begins") as caught:
         reader.await_changes(1 + ROWS)
@@ -199,8 +204,8 @@ def test_pruning_of_the_transaction_that_a_restart_is_inside_of_is_a_gap(
 def lost_after_window(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
 ) -> Iterator[threading.Event]:
-    """Calls `act` when the rows of a window are fetched and the next window is read; the first
-    fetch of change tables after that fails. The event is set when it has failed."""
+    """Calls `act` after all rows of a window were fetched, when the reader asks for the next one.
+    The first fetch of change tables after that fails; the event is set when it has failed."""
     fetched: list[tuple[Any, ...]] = []
     acted, lost = threading.Event(), threading.Event()
     reading: set[Cursor] = set()
@@ -236,7 +241,7 @@ def lost_after_window(
 
 
 @pytest.mark.parametrize("mode", ["no_data", "when_needed"])
-def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
+def test_pruning_fetched_rows_is_a_gap_if_the_connection_is_lost_before_they_are_delivered(
     database: Db2Database, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     reader = reader_of(
@@ -252,22 +257,22 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
         database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1000, 'later')")
         database.capture.advance()
 
-    def is_in_replacement() -> bool:
+    def has_later_row() -> bool:
         return any(value["after"]["ID"] == 1000 for value in reader.values())
 
-    fill(database, 0)
+    insert_unannounced(database, 0)
     with lost_after_window(monkeypatch, act) as lost:
         database.capture.advance()
         with pytest.raises(HeadraceError) as caught:
-            reader.step_until(is_in_replacement)
+            reader.step_until(has_later_row)
     assert (lost.is_set(), caught.value.code) == (True, PRUNED), caught.value
     reader.stop()
     if mode == "when_needed":
-        values = reader.step_until(is_in_replacement).values()
+        values = reader.step_until(has_later_row).values()
         assert [value["op"] for value in values[-2 * ROWS - 1 :]] == ["r"] * (2 * ROWS + 1)
     else:
         with pytest.raises(HeadraceError, match=PRUNED):
-            reader.step_until(is_in_replacement)
+            reader.step_until(has_later_row)
     reader.stop()
 
 
@@ -281,7 +286,7 @@ def late_reader(db2_database: Db2Database) -> Iterator[Reader]:
     reader.stop()
 
 
-def beginning(database: Db2Database, change_table: str) -> object:
+def capture_start_of(database: Db2Database, change_table: str) -> object:
     ((place,),) = database.execute(
         'SELECT CD_OLD_SYNCHPOINT FROM "ASNCDC".IBMSNAP_REGISTER WHERE CD_TABLE = ?',
         (change_table,),
@@ -292,11 +297,11 @@ def beginning(database: Db2Database, change_table: str) -> object:
 def test_a_registration_that_capture_begins_to_use_while_the_stream_runs_is_read(
     late_reader: Reader, db2_database: Db2Database
 ) -> None:
-    assert beginning(db2_database, f"CDC_{SCHEMA}_T") is None
+    assert capture_start_of(db2_database, f"CDC_{SCHEMA}_T") is None
     db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
     db2_database.capture.start()
     assert late_reader.await_changes(1)[0]["after"]["ID"] == 1
-    assert beginning(db2_database, f"CDC_{SCHEMA}_T") is not None
+    assert capture_start_of(db2_database, f"CDC_{SCHEMA}_T") is not None
 
 
 def test_a_table_that_is_registered_inside_of_a_window_is_read(
@@ -313,7 +318,7 @@ def test_a_table_that_is_registered_inside_of_a_window_is_read(
     late_reader.await_changes(4)
 
 
-def test_a_later_registration_that_is_pruned_is_a_gap_though_the_first_one_is_not(
+def test_a_pruned_second_registration_is_a_gap_even_if_the_first_is_not_pruned(
     db2_database: Db2Database,
 ) -> None:
     database = db2_database
@@ -324,7 +329,7 @@ def test_a_later_registration_that_is_pruned_is_a_gap_though_the_first_one_is_no
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
     reader.await_changes(1)
     database.capture.set_state(f"CDC_{SCHEMA}_T", "I")
-    first = beginning(database, f"CDC_{SCHEMA}_T")
+    first = capture_start_of(database, f"CDC_{SCHEMA}_T")
     reader.stop()
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
     database.capture.await_captured()

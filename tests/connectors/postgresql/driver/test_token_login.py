@@ -1,4 +1,4 @@
-"""Logins with tokens of AWS IAM, at a door that asks for them as RDS does."""
+"""Logins with tokens of AWS IAM, through a proxy that asks for them as RDS does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
 
-WORD = "the-secret-of-the-key"
+SECRET_ACCESS_KEY = "the-secret-of-the-key"
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +34,17 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 def door(
     postgres: PostgresServer, certificate: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TokenDoor]:
-    """One that admits tokens that are signed for it and valid."""
+    """A proxy that admits tokens that are valid and signed for it."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDOFTHETESTS")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", WORD)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     kept._kept.clear()
 
     def admits(token: str) -> bool:
-        said = read(token, WORD)
-        is_ours = (said.host, said.port, said.user) == ("localhost", opened.port, "cdc")
-        return said.is_signed and is_ours and said.begins <= datetime.now(UTC) < said.ends
+        claims = read(token, SECRET_ACCESS_KEY)
+        is_ours = (claims.host, claims.port, claims.user) == ("localhost", opened.port, "cdc")
+        return claims.is_signed and is_ours and claims.begins <= datetime.now(UTC) < claims.ends
 
     with TokenDoor(postgres, certificate, admits) as opened:
         yield opened
@@ -63,7 +63,7 @@ def shop(database: Database) -> Iterator[Database]:
 def configured(
     database: Database, door: TokenDoor, certificate: Certificate, **more: str
 ) -> PostgresConfig:
-    """`more` uses `_` for `.`."""
+    """Return a configuration; names in `more` have `_` in place of `.`."""
     given = database.properties(
         database_hostname="localhost",
         database_port=str(door.port),
@@ -81,7 +81,7 @@ def configured(
     return config
 
 
-def test_connections_log_in_with_one_token_of_their_process(
+def test_all_connections_of_a_process_log_in_with_the_same_token(
     shop: Database, door: TokenDoor, certificate: Certificate, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -118,13 +118,13 @@ def test_tokens_that_stay_refused_are_an_error_that_shows_none(
     door.refusals = 1
     with pytest.raises(HeadraceError, match=r"postgresql\.authentication\]") as raised:
         connect(config)
-    assert len(door.tokens) == 2  # the second for its signature
+    assert len(door.tokens) == 2  # the first is always refused, the second because of its signature
     for token in door.tokens:
         assert token.rpartition("=")[2] not in str(raised.value)
     assert not raised.value.retriable
 
 
-def test_a_service_that_takes_no_tokens_for_replication_is_named_with_its_parameter(
+def test_if_rds_takes_no_tokens_for_replication_the_error_names_the_role_and_the_parameter(
     shop: Database, door: TokenDoor, certificate: Certificate
 ) -> None:
     door.keeps_replication_out = True

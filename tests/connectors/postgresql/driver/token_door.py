@@ -1,5 +1,5 @@
-"""A door in front of a PostgreSQL server that asks for tokens, as Amazon RDS does: over TLS only,
-and in plain text within it. After it the server trusts everybody."""
+"""A proxy in front of a PostgreSQL server that asks for tokens, as Amazon RDS does: over TLS only,
+and in plain text within it. The server then trusts everybody."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Statements that change tables, as ours reads them, against what Debezium's own parser made of
-them: which tables they change, and the tables after them.
+"""headrace's parser of DDL against Debezium's: the tables that each statement changes, and their
+structure after it.
 
-What differs on purpose is in `differences/`, and with its reason in docs/guides/differences.md.
+`differences/` lists each intended difference; docs/guides/differences.md has the reasons.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.oracle.ddl.changes import DdlKind, Path
+from headrace.connectors.oracle.ddl.changes import DdlKind
+from headrace.connectors.oracle.ddl.changes import Path as TablePath
 from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.errors import HeadraceError
@@ -29,13 +30,13 @@ EVENTS = {
     DdlKind.RENAME: "ALTER_TABLE",
     DdlKind.DROP: "DROP_TABLE",
     DdlKind.TRUNCATE: "TRUNCATE_TABLE",
-    DdlKind.COMMENT: "CREATE_TABLE",
+    DdlKind.COMMENT: "CREATE_TABLE",  # as Debezium's parser reports a comment
 }
 DATABASE = "ORCLPDB1."
 
 
 def shown(column: Column) -> dict[str, Any]:
-    """The part of a column's description that both have."""
+    """Return the members of a column's description that headrace and Debezium both have."""
     declared = column.type
     assert isinstance(declared, OracleType)
     length: int | None = None
@@ -65,13 +66,13 @@ class Tables:
 
     def __init__(self, case: Case) -> None:
         definitions = [Definition.read(table, number) for number, table in enumerate(case.tables)]
-        self.tables: dict[Path, Table] = {
+        self.tables: dict[TablePath, Table] = {
             (definition.schema, definition.name): described(definition)
             for definition in definitions
         }
 
     def change(self, statement: str) -> dict[str, Any]:
-        """The effect of a statement; members as the recording has them."""
+        """Return the effect of a statement; members as the recording has them."""
         try:
             changes = parse_ddl(statement, "S")
         except HeadraceError as error:
@@ -111,12 +112,12 @@ def recorded_table(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def differences(case: Case) -> Iterator[str]:
     """The differences between our result and Debezium's."""
     _, recorded = case.recorded()
-    ours = Tables(case)
+    tables = Tables(case)
     for number, (statement, theirs) in enumerate(zip(case.statements, recorded, strict=True), 1):
-        mine, what = ours.change(statement), f"{number} {statement[:70]!r}"
-        if "error" in theirs or "error" in mine:
-            if "error" not in theirs or "error" not in mine:
-                yield f"{what}: expected {outcome(theirs)}, came {outcome(mine)}"
+        ours, label = tables.change(statement), f"{number} {statement[:70]!r}"
+        if "error" in theirs or "error" in ours:
+            if "error" not in theirs or "error" not in ours:
+                yield f"{label}: expected {outcome(theirs)}, came {outcome(ours)}"
             continue
         expected = [
             {name: value and value.replace(DATABASE, "") for name, value in event.items()}
@@ -124,35 +125,37 @@ def differences(case: Case) -> Iterator[str]:
         ]
         for event in expected:
             event.setdefault("previous", None)
-        if expected != mine["events"]:
-            yield f"{what}: expected {expected}, came {mine['events']}"
+        if expected != ours["events"]:
+            yield f"{label}: expected {expected}, came {ours['events']}"
         changed = dict(map(recorded_table, theirs["changed"]))
         for name in changed:
-            table = ours.tables.get(tuple(name.split(".", 1)))  # type: ignore[arg-type]
+            table = tables.tables.get(tuple(name.split(".", 1)))  # type: ignore[arg-type]
             if table is None:
-                yield f"{what}: expected {name}, which ours has not"
+                yield f"{label}: expected {name}, which ours has not"
                 continue
             described_here = {"key": [*table.key], "columns": [*map(shown, table.columns)]}
-            yield from unlike(f"{what} {name}", changed[name], described_here)
-        yield from (f"{what}: not expected, {name}" for name in mine["changed"].keys() - changed)
+            yield from table_differences(f"{label} {name}", changed[name], described_here)
+        yield from (f"{label}: not expected, {name}" for name in ours["changed"].keys() - changed)
 
 
 def outcome(answer: Mapping[str, Any]) -> str:
     return "an error" if "error" in answer else f"{answer['events']}"
 
 
-def unlike(what: str, expected: Mapping[str, Any], came: Mapping[str, Any]) -> Iterator[str]:
+def table_differences(
+    label: str, expected: Mapping[str, Any], came: Mapping[str, Any]
+) -> Iterator[str]:
     """The differences between two descriptions of a table."""
     if expected["key"] != came["key"]:
-        yield f"{what} key: expected {expected['key']}, came {came['key']}"
+        yield f"{label} key: expected {expected['key']}, came {came['key']}"
     theirs = {column["name"]: column for column in expected["columns"]}
-    mine = {column["name"]: column for column in came["columns"]}
-    if list(theirs) != list(mine):
-        yield f"{what} columns: expected {list(theirs)}, came {list(mine)}"
-    for name in theirs.keys() & mine.keys():
-        left, right = theirs[name], mine[name]
+    ours = {column["name"]: column for column in came["columns"]}
+    if list(theirs) != list(ours):
+        yield f"{label} columns: expected {list(theirs)}, came {list(ours)}"
+    for name in theirs.keys() & ours.keys():
+        left, right = theirs[name], ours[name]
         yield from (
-            f"{what}.{name} {member}: expected {left[member]!r}, came {right[member]!r}"
+            f"{label}.{name} {member}: expected {left[member]!r}, came {right[member]!r}"
             for member in left
             if left[member] != right[member]
         )
@@ -160,8 +163,8 @@ def unlike(what: str, expected: Mapping[str, Any], came: Mapping[str, Any]) -> I
 
 @pytest.mark.parametrize("title", DDL)
 def test_statements_change_tables_as_debezium_says(title: str) -> None:
-    really = Counter(map(brief, differences(DDL[title])))
+    actual = Counter(map(brief, differences(DDL[title])))
     expected = Counter(on_purpose(HERE, title))
-    gone = [f"no longer different: {line}" for line in (expected - really).elements()]
-    unexpected = [*(really - expected).elements(), *gone]
+    gone = [f"no longer different: {line}" for line in (expected - actual).elements()]
+    unexpected = [*(actual - expected).elements(), *gone]
     assert not unexpected, "\n".join(unexpected[:20])

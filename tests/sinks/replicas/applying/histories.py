@@ -45,7 +45,7 @@ class Writer:
     present: set[int]
     count: int = 0
 
-    def steps(self, kind: str, number: int, other: int, untold: int) -> list[Step]:
+    def steps(self, kind: str, number: int, other: int, unavailable: int) -> list[Step]:
         self.count += 1
         key = key_of(self.schema, number)
         if kind == "truncate":
@@ -59,7 +59,7 @@ class Writer:
                 return []
             self.present.discard(number)
             self.present.add(other)
-            values = self.values(untold)
+            values = self.values(unavailable)
             moved = key_of(self.schema, other)
             old = key if len(values) < len(VALUES) else None
             return [
@@ -67,12 +67,12 @@ class Writer:
                 Change(Operation.INSERT, moved, values, old),
             ]
         if number in self.present and kind == "update":
-            return [Change(Operation.UPDATE, key, self.values(untold))]
+            return [Change(Operation.UPDATE, key, self.values(unavailable))]
         # A row that is there already is one that is read again.
         self.present.add(number)
         return [Change(Operation.INSERT, key, self.values(0))]
 
-    def values(self, untold: int) -> dict[str, object]:
+    def values(self, unavailable: int) -> dict[str, object]:
         made: dict[str, Any] = {
             "text": None if self.count % 5 == 0 else f"t{self.count}",
             "number": self.count,
@@ -81,7 +81,7 @@ class Writer:
         return {
             name: value
             for place, (name, value) in enumerate(made.items())
-            if not untold >> place & 1
+            if not unavailable >> place & 1
         }
 
 
@@ -108,8 +108,8 @@ def write(writer: Writer, drawn: Drawn, first: int) -> list[list[tuple[int, Step
     """The steps of a batch with their places in the log, by part."""
     parts: list[list[tuple[int, Step]]] = [[], [], []]
     place = first
-    for kind, number, other, untold, part in drawn:
-        for step in writer.steps(kind, number, other, untold):
+    for kind, number, other, unavailable, part in drawn:
+        for step in writer.steps(kind, number, other, unavailable):
             place += 1
             parts[(part + (place % 2 if kind == "move" else 0)) % 3].append((place, step))
     return parts

@@ -14,7 +14,7 @@ from headrace.sinks.replicas.changes.part import (
     OLD_KEY,
     OPERATION,
     SEQUENCE,
-    UNTOLD,
+    UNAVAILABLE,
     Operation,
     Part,
 )
@@ -107,7 +107,7 @@ def changes_table(
             for _, change in numbered
         ]
         if any(flags):
-            columns[UNTOLD + name] = pa.array(flags)
+            columns[UNAVAILABLE + name] = pa.array(flags)
     for name in names:
         kind = schema.column(name).type  # type: ignore[union-attr]
         kind = pa.large_string() if large and pa.types.is_string(kind) else kind
@@ -157,7 +157,7 @@ def write_part(
         sequence(numbered[0][0]),
         sequence(numbered[-1][0]),
         sequence(truncated) if truncated >= 0 else "",
-        any(name.startswith(UNTOLD) for name in table.column_names),
+        any(name.startswith(UNAVAILABLE) for name in table.column_names),
         OLD_KEY in table.column_names,
         0,
         truncates=json.dumps([(sequence(number), commit_us(number)) for number in truncates]),

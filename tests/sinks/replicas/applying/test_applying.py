@@ -137,8 +137,8 @@ def test_a_batch_that_is_applied_again_changes_nothing(
         writer = Writer(schema, set())
         for number, drawn in enumerate(batches):
             whole = [
-                (kind, key, other, 0 if kind == "move" else untold, part)
-                for kind, key, other, untold, part in drawn
+                (kind, key, other, 0 if kind == "move" else unavailable, part)
+                for kind, key, other, unavailable, part in drawn
             ]
             pipeline.apply(write(writer, whole, number * 1000), times=2)
             pipeline.check()

@@ -16,7 +16,7 @@ from headrace.sinks.replicas.applying.folding import (
     needed_values,
     touched_keys,
 )
-from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, UNTOLD, Operation
+from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, UNAVAILABLE, Operation
 from headrace.sinks.replicas.lake import Column, TableSchema
 from tests.sinks.replicas.applying.replay import Change, changes_table, sequence
 
@@ -97,7 +97,7 @@ def test_changes_up_to_a_truncate_are_left_out() -> None:
     assert Folding([table], SCHEMA, sequence(2)).keys.num_rows == 0
 
 
-def test_an_untold_value_is_the_last_one_of_the_row_in_the_batch() -> None:
+def test_an_unavailable_value_is_the_last_one_of_the_row_in_the_batch() -> None:
     table = changes(
         change(UPDATE, 1, a="x", b=1), change(UPDATE, 2, a="other", b=0), change(UPDATE, 1, b=2)
     )
@@ -105,7 +105,7 @@ def test_an_untold_value_is_the_last_one_of_the_row_in_the_batch() -> None:
     assert rows(fold([table], SCHEMA, None)) == [(1, "x", 2), (2, "other", 0)]
 
 
-def test_an_untold_value_that_no_change_has_is_the_stored_one() -> None:
+def test_an_unavailable_value_that_no_change_has_is_the_stored_one() -> None:
     table = changes(change(UPDATE, 1, b=1), change(UPDATE, 2, a="y", b=2), change(UPDATE, 3, a="z"))
     needed = needed_values([table], SCHEMA)
     assert needed is not None
@@ -140,7 +140,7 @@ def test_a_column_that_the_source_does_not_have_keeps_its_values_or_is_null() ->
         change(UPDATE, 5, old_key=4, a="z"),
         change(DELETE, 6),
         change(INSERT, 6, a="again"),
-    ).drop_columns(["b", UNTOLD + "b"])
+    ).drop_columns(["b", UNAVAILABLE + "b"])
     folding = Folding([table], SCHEMA, foreign=frozenset({"b"}))
     stored = kept({"id": 2, "a": "", "b": 20}, {"id": 4, "a": "", "b": 40}, {"id": 6, "b": 60})
     assert rows(folding.rows(stored)) == [
@@ -160,7 +160,7 @@ def test_a_row_with_an_unknown_value_is_left_out_while_the_table_is_copied() -> 
     assert (folding.upserted, folding.left_out, folding.deleted) == (3, 2, 1)
 
 
-def test_a_moved_row_takes_untold_values_from_its_former_key() -> None:
+def test_a_moved_row_takes_unavailable_values_from_its_former_key() -> None:
     stored = kept({"id": 1, "a": "stored", "b": 1})
     moved = [change(DELETE, 1), change(INSERT, 2, 1, b=2)]
     table = changes(*moved)
@@ -234,7 +234,7 @@ def test_places_of_unequal_length_are_in_the_order_of_texts() -> None:
         {
             SEQUENCE: ["10", "9", "8"],
             OPERATION: pa.array([1, 1, 1], pa.int8()),
-            UNTOLD + "a": [False, True, False],
+            UNAVAILABLE + "a": [False, True, False],
             "id": pa.array([1, 1, 1], pa.int64()),
             "a": ["first", None, "second"],
             "b": pa.array([1, 3, 2], pa.int64()),

@@ -116,7 +116,7 @@ class Source(Writer):
         super().__init__(schema, set())
         self.replay = Replay()
 
-    def steps(self, kind: str, number: int, other: int, untold: int) -> list[Step]:
+    def steps(self, kind: str, number: int, other: int, unavailable: int) -> list[Step]:
         key = key_of(self.schema, number)
         if kind.startswith("read"):
             row = self.replay.rows.get(key, {})
@@ -127,7 +127,7 @@ class Source(Writer):
             self.present.add(number)
             made: list[Step] = [Change(READ, key, values)]
         else:
-            made = super().steps(kind, number, other, untold)
+            made = super().steps(kind, number, other, unavailable)
         self.replay.apply(made, self.schema)
         return made
 
@@ -196,8 +196,8 @@ def test_a_history_has_the_versions_of_a_model(
         history.limits = limits
         for number, drawn in enumerate(batches, 1):
             place, parts = number * 1000, [list[tuple[int, Step]]() for _ in range(3)]
-            for kind, key, other, untold, part in drawn:
-                for step in source.steps(kind, key, other, untold):
+            for kind, key, other, unavailable, part in drawn:
+                for step in source.steps(kind, key, other, unavailable):
                     place += 1
                     parts[part].append((place, step))
             history.apply(parts, divided)

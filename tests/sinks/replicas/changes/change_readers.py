@@ -1,4 +1,5 @@
-"""Readers of databases whose slices become parts of replicas, and what these hold."""
+"""Test readers that write the slices of a database as parts of replicas, and the changes in these
+parts."""
 
 from __future__ import annotations
 
@@ -34,46 +35,49 @@ class WrittenParts:
         with pa.memory_map(str(parts_folder(self.folder) / part.path)) as file:
             return pa.ipc.open_file(file).read_all()
 
-    def of(self, topic: str) -> list[Part]:
-        """The parts with rows of the topic that ends so."""
+    def parts_of(self, topic: str) -> list[Part]:
+        """Return the parts that have rows, of topics whose names end with `topic`."""
         return [part for part in self.parts if part.topic.endswith(topic) and part.path]
 
     def errors(self) -> list[dict[str, str]]:
-        """The errors for which changes could not be made."""
+        """Return the errors because of which changes could not be made."""
         return [json.loads(part.error) for part in self.parts if part.error]
 
     def changes(self, topic: str) -> list[dict[str, Any]]:
-        """The changes in the order of their sequences; names of headrace's own columns have no
-        prefix, and the values that the log does not carry are named in `untold`."""
-        rows = [row for part in self.of(topic) for row in self.table(part).to_pylist()]
+        """Return the changes in the order of their sequences; names of headrace's own columns have
+        no prefix, and `unavailable` names the columns whose values the log does not carry."""
+        rows = [row for part in self.parts_of(topic) for row in self.table(part).to_pylist()]
         return [_shown(row) for row in sorted(rows, key=lambda row: row["__headrace_sequence"])]
 
     def schema(self, topic: str) -> TableSchema:
-        """The last one."""
-        return of_json(self.of(topic)[-1].schema)
+        """Return the schema of the last part of the topic."""
+        return of_json(self.parts_of(topic)[-1].schema)
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    untold = [name.partition(".")[2] for name, is_untold in row.items()
-              if name.startswith("__headrace_untold.") and is_untold]  # fmt: skip
+    unavailable = [
+        name.partition(".")[2]
+        for name, is_unavailable in row.items()
+        if name.startswith("__headrace_untold.") and is_unavailable
+    ]
     shown = {
         name.removeprefix("__headrace_"): value
         for name, value in row.items()
         if not name.startswith("__headrace_untold.")
     }
-    return shown | {"untold": untold}
+    return shown | {"unavailable": unavailable}
 
 
 class _WritesParts:
-    """A connector whose slices give parts in place of records."""
+    """Mixin of a test reader: writes each slice as parts into `written`, and returns no records."""
 
     def slices(self: Any, end: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
         if not hasattr(self, "written"):
             self.home = TemporaryDirectory()
             self.written = WrittenParts(Path(self.home.name))
-        for number, part in enumerate(self.open().slices(self.offsets[-1], end)):
+        for number, slice_ in enumerate(self.open().slices(self.offsets[-1], end)):
             name = f"{len(self.offsets)}-{number}"
-            self.written.parts += write_parts(self.written.folder, name, [part], self.config)
+            self.written.parts += write_parts(self.written.folder, name, [slice_], self.config)
         return []
 
 

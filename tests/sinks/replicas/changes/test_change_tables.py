@@ -25,7 +25,7 @@ from headrace.sinks.replicas.changes.part import (
     OLD_KEY,
     OPERATION,
     SEQUENCE,
-    UNTOLD,
+    UNAVAILABLE,
 )
 from headrace.sinks.replicas.modes.mode import Mode, TableModes
 from tests.converters.node_trees import Memory
@@ -88,7 +88,7 @@ def test_a_change_is_a_row_and_a_tombstone_is_not() -> None:
     assert changes.rows.column(OPERATION).to_pylist() == [0, 1, 2]
     assert changes.rows.column("id").to_pylist() == ["1", "1", "1"]
     assert changes.rows.column("name").to_pylist() == ["a", None, None]
-    assert changes.rows.column(UNTOLD + "name").to_pylist() == [False, True, False]
+    assert changes.rows.column(UNAVAILABLE + "name").to_pylist() == [False, True, False]
     assert OLD_KEY not in changes.rows.column_names
     assert changes.source_ms == 77
 
@@ -96,14 +96,14 @@ def test_a_change_is_a_row_and_a_tombstone_is_not() -> None:
 def test_a_null_of_the_log_is_null_whatever_events_show() -> None:
     (changes,) = changes_of(records(table("id", "n"), rows_of({"op": "c", "new": ("1", None)})))
     assert changes.rows.column("n").to_pylist() == [None]
-    assert UNTOLD + "n" not in changes.rows.column_names
+    assert UNAVAILABLE + "n" not in changes.rows.column_names
 
 
 def test_a_value_that_is_the_placeholder_is_an_error() -> None:
     row = {"op": "u", "new": ("1", PLACEHOLDER)}
     (changes,) = changes_of(records(table("id", "name"), rows_of(row, UPDATED)))
     assert changes.rows.column("name").to_pylist() == [PLACEHOLDER, None]
-    assert changes.rows.column(UNTOLD + "name").to_pylist() == [False, True]
+    assert changes.rows.column(UNAVAILABLE + "name").to_pylist() == [False, True]
 
 
 def test_rows_of_two_versions_of_a_table_with_the_same_columns_are_in_the_order_of_the_log() -> (
@@ -190,8 +190,8 @@ def test_a_delete_of_a_change_log_has_the_values_before_it_as_far_as_the_log_has
     assert rows.column("id").to_pylist() == ["2", "1", "3", "4"]
     assert rows.column("a").to_pylist() == [None, None, "x", None]
     assert rows.column("b").to_pylist() == [None, None, None, "y"]
-    assert rows.column(UNTOLD + "a").to_pylist() == [False, True, False, True]
-    assert rows.column(UNTOLD + "b").to_pylist() == [True, True, True, False]
+    assert rows.column(UNAVAILABLE + "a").to_pylist() == [False, True, False, True]
+    assert rows.column(UNAVAILABLE + "b").to_pylist() == [True, True, True, False]
     assert rows.column(COMMIT_TIME).cast("int64").to_pylist() == [77_000] * 4
     (changes,) = changes_of(pieces)
     assert COMMIT_TIME not in changes.rows.column_names
@@ -204,7 +204,7 @@ def test_deletes_of_a_change_log_without_a_key_have_their_rows() -> None:
     (changes,) = changes_of(records(shape, rows_of(CREATED, whole)), mode=Mode.APPEND)
     assert changes.rows.column("id").to_pylist() == ["1", "2"]
     assert changes.rows.column("name").to_pylist() == ["a", "a"]
-    assert UNTOLD + "id" not in changes.rows.column_names
+    assert UNAVAILABLE + "id" not in changes.rows.column_names
 
 
 def test_records_that_are_no_changes_of_tables_are_left_out() -> None:

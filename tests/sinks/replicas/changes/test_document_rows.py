@@ -71,8 +71,8 @@ def error_of(reader: MongoChanges) -> dict[str, str]:
     return reader.written.errors()[0]
 
 
-def change(operation: int, untold: list[str] | None = None, **row: Any) -> dict[str, Any]:
-    return {"operation": int(operation), "untold": untold or []} | row
+def change(operation: int, unavailable: list[str] | None = None, **row: Any) -> dict[str, Any]:
+    return {"operation": int(operation), "unavailable": unavailable or []} | row
 
 
 def test_fields_are_columns_of_their_types_and_deletes_have_the_typed_key(

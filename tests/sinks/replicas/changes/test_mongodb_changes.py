@@ -19,7 +19,7 @@ def test_documents_are_rows_of_their_id_and_their_json(mongo_database: MongoData
     reader.step_until(lambda: len(reader.written.changes(".customers")) >= 4)
     reader.stop()
     changes = [
-        (row["operation"], row["_id"], row["document"], row["untold"])
+        (row["operation"], row["_id"], row["document"], row["unavailable"])
         for row in reader.written.changes(".customers")
     ]
     # The update's document is looked up when it is read.

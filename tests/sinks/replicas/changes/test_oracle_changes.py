@@ -28,7 +28,7 @@ def changes(reader: OracleChanges, count: int) -> list[dict[str, object]]:
     return reader.written.changes(".L")
 
 
-def test_a_large_value_that_an_update_does_not_carry_is_untold(
+def test_a_large_value_that_an_update_does_not_carry_is_unavailable(
     reader: OracleChanges, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction() as transaction:
@@ -39,13 +39,13 @@ def test_a_large_value_that_an_update_does_not_carry_is_untold(
         transaction.delete(TABLE, ID=1)
     inserted, updated, deleted = changes(reader, 3)
     assert (inserted["operation"], inserted["C"], inserted["B"]) == (INSERT, "first", b"\x0a\xff")
-    assert (updated["operation"], updated["untold"]) == (UPDATE, ["B"])
+    assert (updated["operation"], updated["unavailable"]) == (UPDATE, ["B"])
     assert (updated["C"], updated["B"]) == ("x" * 5000, None)
     assert (deleted["operation"], deleted["ID"], deleted["NAME"]) == (DELETE, 1, None)
     assert reader.written.schema(".L").key == ("ID",)
 
 
-def test_large_values_of_a_row_whose_key_changed_and_that_is_gone_are_untold(
+def test_large_values_of_a_row_whose_key_changed_and_that_is_gone_are_unavailable(
     reader: OracleChanges, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction() as transaction:
@@ -57,7 +57,7 @@ def test_large_values_of_a_row_whose_key_changed_and_that_is_gone_are_untold(
         transaction.delete(TABLE, ID=2)
     _, _, created, deleted = changes(reader, 4)
     assert (created["operation"], created["ID"], created["C"]) == (INSERT, 2, None)
-    assert "C" in created["untold"]  # type: ignore[operator]
+    assert "C" in created["unavailable"]  # type: ignore[operator]
     assert created["old_key"] == {"ID": 1}
     assert (deleted["operation"], deleted["ID"]) == (DELETE, 2)
 

@@ -11,7 +11,7 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes import parts as files
 from headrace.sinks.replicas.changes.changed_rows import Changes, joined
-from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Part
+from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNAVAILABLE, Part
 from headrace.sinks.replicas.changes.parts import (
     PartWriter,
     as_rows,
@@ -85,13 +85,15 @@ def test_another_schema_of_a_table_is_another_part(tmp_path: Path) -> None:
     assert (first.schema, second.schema) == (TABLE.json, to_json(wide))
 
 
-def test_a_column_with_untold_values_in_one_piece_has_none_in_the_others(tmp_path: Path) -> None:
-    untold = {UNTOLD + "name": pa.array([True, False])}
+def test_a_column_with_unavailable_values_in_one_piece_has_none_in_the_others(
+    tmp_path: Path,
+) -> None:
+    unavailable = {UNAVAILABLE + "name": pa.array([True, False])}
     keys = {OLD_KEY: pa.array([{"id": 5}, None])}
-    (part,) = write(tmp_path, changes(range(1)), changes(range(1, 3), **untold, **keys))
+    (part,) = write(tmp_path, changes(range(1)), changes(range(1, 3), **unavailable, **keys))
     written = rows(tmp_path, part)
     assert (part.has_untold, part.has_old_keys) == (True, True)
-    assert written.column(UNTOLD + "name").to_pylist() == [False, True, False]
+    assert written.column(UNAVAILABLE + "name").to_pylist() == [False, True, False]
     assert written.column(OLD_KEY).to_pylist() == [None, {"id": 5}, None]
 
 
@@ -187,7 +189,7 @@ def test_what_the_source_described_is_forgotten_where_tasks_write_the_batch(tmp_
 
 
 def test_tables_of_changes_are_joined_without_those_that_are_empty() -> None:
-    untold = {UNTOLD + "name": pa.array([], pa.bool_())}
-    assert joined([changes(range(0), **untold).rows]).num_rows == 0
-    whole = joined([changes(range(0), **untold).rows, changes(range(2)).rows])
-    assert UNTOLD + "name" not in whole.column_names
+    unavailable = {UNAVAILABLE + "name": pa.array([], pa.bool_())}
+    assert joined([changes(range(0), **unavailable).rows]).num_rows == 0
+    whole = joined([changes(range(0), **unavailable).rows, changes(range(2)).rows])
+    assert UNAVAILABLE + "name" not in whole.column_names

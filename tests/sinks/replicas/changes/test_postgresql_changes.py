@@ -63,7 +63,7 @@ def test_inserts_updates_and_deletes_are_rows_in_the_order_of_the_log(
     database.execute("INSERT INTO notes VALUES (1, 'a', 'b', NULL)")
     database.execute("UPDATE notes SET short = 'c'")
     database.execute("DELETE FROM notes")
-    nothing = {"untold": []}
+    nothing = {"unavailable": []}
     assert changes(reader, ".notes") == [
         {"operation": INSERT, "id": 1, "short": "a", "long": "b", "more": None} | nothing,
         {"operation": UPDATE, "id": 1, "short": "c", "long": "b", "more": None} | nothing,
@@ -72,15 +72,15 @@ def test_inserts_updates_and_deletes_are_rows_in_the_order_of_the_log(
     assert reader.written.schema(".notes").key == ("id",)
 
 
-def test_values_that_an_update_does_not_carry_are_untold_and_null(
+def test_values_that_an_update_does_not_carry_are_unavailable_and_null(
     reader: PostgresChanges, database: Database
 ) -> None:
     database.execute("INSERT INTO notes VALUES (1, 'a', %s, NULL)", (LONG,))
     database.execute("UPDATE notes SET short = 'c'")
     inserted, updated = changes(reader, ".notes")
-    assert (inserted["long"], inserted["untold"]) == (LONG, [])
-    assert (updated["long"], updated["short"], updated["untold"]) == (None, "c", ["long"])
-    assert [part.has_untold for part in reader.written.of(".notes")][-1]
+    assert (inserted["long"], inserted["unavailable"]) == (LONG, [])
+    assert (updated["long"], updated["short"], updated["unavailable"]) == (None, "c", ["long"])
+    assert [part.has_untold for part in reader.written.parts_of(".notes")][-1]
 
 
 def test_a_value_that_is_the_placeholder_is_a_value(
@@ -90,7 +90,7 @@ def test_a_value_that_is_the_placeholder_is_a_value(
     database.execute("INSERT INTO notes VALUES (1, 'a', %s, %s)", (LONG, placeholder))
     database.execute("UPDATE notes SET short = %s", (placeholder,))
     _, updated = changes(reader, ".notes")
-    assert updated["untold"] == ["long"]
+    assert updated["unavailable"] == ["long"]
     assert (updated["short"], updated["more"]) == (placeholder, placeholder)
 
 
@@ -103,9 +103,9 @@ def test_a_row_whose_key_changed_names_the_old_key_where_it_lacks_values(
     shown = {(row["id"], row["operation"]): row for row in found}
     assert set(shown) == {(1, DELETE), (11, INSERT), (2, DELETE), (12, INSERT)}
     moved, whole = shown[11, INSERT], shown[12, INSERT]
-    assert (moved["long"], moved["untold"], moved["old_key"]) == (None, ["long"], {"id": 1})
-    assert (whole["long"], whole["untold"], whole.get("old_key")) == ("c", [], None)
-    assert any(part.has_old_keys for part in reader.written.of(".notes"))
+    assert (moved["long"], moved["unavailable"], moved["old_key"]) == (None, ["long"], {"id": 1})
+    assert (whole["long"], whole["unavailable"], whole.get("old_key")) == ("c", [], None)
+    assert any(part.has_old_keys for part in reader.written.parts_of(".notes"))
 
 
 def test_the_full_row_before_provides_values_that_an_update_does_not_carry(
@@ -116,10 +116,10 @@ def test_the_full_row_before_provides_values_that_an_update_does_not_carry(
     database.execute("UPDATE notes SET short = 'c'")
     database.execute("UPDATE notes SET id = 2")
     updated, deleted, moved = changes(reader, ".notes")[1:]
-    assert (updated["long"], updated["untold"]) == (LONG, [])
-    assert (moved["id"], moved["long"], moved["untold"]) == (2, LONG, [])
+    assert (updated["long"], updated["unavailable"]) == (LONG, [])
+    assert (moved["id"], moved["long"], moved["unavailable"]) == (2, LONG, [])
     assert deleted["long"] is None
-    assert not any(part.has_old_keys for part in reader.written.of(".notes"))
+    assert not any(part.has_old_keys for part in reader.written.parts_of(".notes"))
 
 
 def test_a_table_without_a_key_has_none_and_its_rows_come_all_the_same(
@@ -127,7 +127,7 @@ def test_a_table_without_a_key_has_none_and_its_rows_come_all_the_same(
 ) -> None:
     database.execute("INSERT INTO plain VALUES (1, 'a')")
     (row,) = changes(reader, ".plain")
-    assert row == {"operation": INSERT, "id": 1, "name": "a", "untold": []}
+    assert row == {"operation": INSERT, "id": 1, "name": "a", "unavailable": []}
     assert reader.written.schema(".plain").key == ()
 
 
@@ -183,7 +183,7 @@ def test_rows_of_a_snapshot_are_reads(database: Database) -> None:
     reader = PostgresChanges(properties(database, snapshot__mode="initial"))
     (row,) = changes(reader, ".notes")
     reader.stop()
-    assert (row["operation"], row["long"], row["untold"]) == (READ, LONG, [])
+    assert (row["operation"], row["long"], row["unavailable"]) == (READ, LONG, [])
 
 
 def test_columns_have_the_types_and_comments_of_the_source(
@@ -220,7 +220,7 @@ def test_columns_have_the_types_and_comments_of_the_source(
         "uid": "6f7a8c1e-5d3b-4a2f-9c0d-1e2f3a4b5c6d",
         "tags": ["a", None, "b"],
         "numbers": [1, 2],
-        "untold": [],
+        "unavailable": [],
     }
     schema = reader.written.schema(".kinds")
     types = [str(column.type) for column in schema.columns]
@@ -230,7 +230,7 @@ def test_columns_have_the_types_and_comments_of_the_source(
         "string", "string", "list<item: string>", "list<item: int32>",
     ]  # fmt: skip
     assert schema.column("name") == Column("name", pa.string(), "what it is called")
-    (part,) = reader.written.of(".kinds")
+    (part,) = reader.written.parts_of(".kinds")
     rows = reader.written.table(part)
     assert all(rows.schema.field(c.name).type == c.type for c in schema.columns)
 
@@ -258,8 +258,8 @@ def test_the_key_has_the_columns_and_the_order_that_the_configuration_says(
     inserted, deleted = changes(reader, ".parts")
     reader.stop()
     assert reader.written.schema(".parts").key == ("c", "a")
-    assert inserted == {"operation": INSERT, "a": 1, "b": "b", "c": "c", "untold": []}
-    assert deleted == {"operation": DELETE, "a": 1, "b": None, "c": "c", "untold": []}
+    assert inserted == {"operation": INSERT, "a": 1, "b": "b", "c": "c", "unavailable": []}
+    assert deleted == {"operation": DELETE, "a": 1, "b": None, "c": "c", "unavailable": []}
 
 
 def test_structs_and_lists_have_the_forms_of_tables(

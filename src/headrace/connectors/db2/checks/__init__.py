@@ -1,1 +1,1 @@
-"""Checks of a Db2: those of `headrace check`, and those that each start makes."""
+"""Checks of a Db2 database: those of `headrace check`, and those that each start makes."""

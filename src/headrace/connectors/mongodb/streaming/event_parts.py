@@ -31,10 +31,11 @@ from headrace.documents.kernels.value_sizes import ID_NAME_SIZE, id_element, nam
 from headrace.streaming.changes.kernels.row_kernel import CREATE, DELETE
 from headrace.streaming.changes.kernels.row_kernel import UPDATE as UPDATED_ROW
 
-# Parts of the scratch memory: five that rules apply to, and one for the kernels.
+# Shares of the scratch memory: one for the output of each of the five filtered parts, and one that
+# the kernels that filter use (`spare`).
 _SCRATCH_PARTS = 6
 
-# Parts of an event: the type and the address of each value; 0: missing.
+# Parts of an event, by their numbers: `ID` is `_id` of the event, its resume token.
 (
     ID,
     OPERATION_TYPE,
@@ -64,26 +65,26 @@ _NAMES = {
     b"txnNumber": TXN_NUMBER,
     b"splitEvent": SPLIT,
 }
-# Parts of an update's description, after those of the event.
+# Parts of an update's description, after those of the event: fields and arrays that it changed.
 UPDATED, REMOVED, TRUNCATED = _PARTS, _PARTS + 1, _PARTS + 2
 _UPDATE_NAMES = {
     b"updatedFields": UPDATED,
     b"removedFields": REMOVED,
     b"truncatedArrays": TRUNCATED,
 }
-KEY = _PARTS + 3
+KEY = _PARTS + 3  # `_id` of the document, from its documentKey
 PARTS_BYTES = 16 * (KEY + 1)
 
 
 def _table(names: dict[bytes, int]) -> np.ndarray:
     """A table of names: per name its length, its first, middle and last eight bytes (a shorter name
-    repeats the first, padded with zeros), and its part."""
+    repeats the first, padded with zeros), and the number of its part."""
     rows = []
-    for name, text in names.items():
+    for name, number in names.items():
         first = as_word(name[:8].ljust(8, b"\0"))
         last = as_word(name[-8:]) if len(name) >= 8 else first
         middle = as_word(name[8:16]) if len(name) >= 16 else first
-        rows.append((len(name), first, middle, last, text))
+        rows.append((len(name), first, middle, last, number))
     return np.array(rows, np.int64)
 
 
@@ -117,7 +118,8 @@ def _part_of(table, name, length):
 
 @part
 def find_parts(table, document, size, parts):
-    """Note the members of a document that `table` names; returns 0 or a fault."""
+    """Store the type and the address of each member of a document that `table` names. Returns 0, or
+    a negative fault of `documents.bson`."""
     last = document + size - 1
     place = document + 4
     while place < last:
@@ -138,7 +140,7 @@ def find_parts(table, document, size, parts):
 
 @part
 def find_key(document, size, parts):
-    """Note `_id` of a document; returns 0 or a fault."""
+    """Store the type and the address of `_id` of a document. Returns as `find_parts`."""
     element = id_element(document, size)
     if element > 0:
         store64(parts + 16 * KEY, load8(element))
@@ -149,11 +151,13 @@ def find_key(document, size, parts):
 
 @part
 def is_of(parts, part, kind):
+    """Return whether the event has the part, with a value of this BSON type."""
     return load64(parts + 16 * part) == kind and load64(parts + 16 * part + 8) != 0
 
 
 @part
 def place_of(parts, part):
+    """Return the address of the part's value; 0: the event lacks it."""
     return load64(parts + 16 * part + 8)
 
 
@@ -169,7 +173,8 @@ def cell_size(parts, part):
 
 @part
 def put_cell(parts, part, out):
-    """Write a part as a cell: its type byte and its value; null if the part is missing."""
+    """Write a part as a cell: its type byte and its value; null if the part is missing or
+    null."""
     place = place_of(parts, part)
     kind = load64(parts + 16 * part)
     if place == 0 or kind == NULL_KIND:

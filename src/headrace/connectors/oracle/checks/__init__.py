@@ -1,1 +1,1 @@
-"""Checks of an Oracle: those of `headrace check`, and those that each start makes."""
+"""Checks of an Oracle database: those of `headrace check`, and those that each start makes."""

@@ -1,8 +1,8 @@
 """Compiled encoders for floating point numbers, from their canonical text to Java's.
 
-Part of `headrace.converters.json.kernels.cells`, whose rules on memory apply. A canonical text is
-the shortest one that reads back as the number; Java prints the same digits in another notation
-(`Double.toString`), except for a few numbers, which are left to Python.
+Used by `headrace.converters.json.kernels.cells`, whose rules on memory apply here, too. A canonical
+text is the shortest one that reads back as the number; Java prints the same digits in another
+notation (`Double.toString`), except for a few numbers, which are left to Python.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def _put_special(address, length, out):  # type: ignore[no-untyped-def]
 
 @part
 def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-untyped-def]
-    """Whether Java prints fewer digits than the canonical text for the `real` nearest to this
-    value.
+    """Return whether Java prints fewer digits than the canonical text for the float (PostgreSQL's
+    real) that is nearest to `value` times ten to the power `power`. `value` has `count` digits;
+    `exponent` is the power of ten of its first digit.
 
     A canonical text is never a number midway between two floats; Java prints the midpoint if it is
     shorter and reads back as this float. This only happens for floats above 2**24 with an even last
@@ -72,10 +73,10 @@ def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-unt
 def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
     """Write Java's notation of a number with up to `digits` significant digits.
 
-    `digits` is 17 for a double, 9 for a real and 15 for a numeric that becomes a double: a double
-    preserves that many decimal digits. Returns -1 if Java's shortest text may have other digits
-    than the canonical one: the numbers nearest to zero (Java has at least two digits), and large
-    ones next to a shorter midpoint of two floats.
+    `digits` is 17 for a double, 9 for a float (PostgreSQL's real) and 15 for a numeric that becomes
+    a double, because a double preserves every number of 15 digits. Returns -1 if Java's shortest
+    text may have other digits than the canonical one: for the numbers nearest to zero (Java has at
+    least two digits), and for large ones next to a shorter midpoint of two floats.
     """
     position = address
     end = address + length

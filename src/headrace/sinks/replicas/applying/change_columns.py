@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD
+from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNAVAILABLE
 from headrace.sinks.replicas.files.reading import conformed
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class ChangeColumns:
         empty = pa.schema(list(kinds.items())).empty_table()
         return np.concatenate(rows), pa.concat_tables([empty, *keys])
 
-    def untold(self, name: str) -> NDArray[np.bool_] | None:
+    def unavailable(self, name: str) -> NDArray[np.bool_] | None:
         """Return a mask of the changes that do not carry the value of a column; None: all do."""
-        if not any(UNTOLD + name in each.column_names for each in self._tables):
+        if not any(UNAVAILABLE + name in each.column_names for each in self._tables):
             return None
         flags = np.concatenate(
             [
-                each[UNTOLD + name].to_numpy().astype(np.bool_)
-                if UNTOLD + name in each.column_names
+                each[UNAVAILABLE + name].to_numpy().astype(np.bool_)
+                if UNAVAILABLE + name in each.column_names
                 else np.zeros(each.num_rows, np.bool_)
                 for each in self._tables
             ]

@@ -144,7 +144,7 @@ def _absent_values(
 ) -> pa.ChunkedArray:
     """Return the names of the columns whose values each row lacks; null: it has all."""
     kind = pa.list_(pa.string())
-    flags = {name: changes.untold(name) for name in schema.names}
+    flags = {name: changes.unavailable(name) for name in schema.names}
     known = {name: each for name, each in flags.items() if each is not None}
     if not known:
         return pa.chunked_array([pa.nulls(len(rows), kind)])

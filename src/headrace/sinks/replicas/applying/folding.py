@@ -110,7 +110,7 @@ class Folding:
         self.upserted = 0
         """The number of keys that have a row after the changes."""
         self._rows = self._chosen(np.arange(self._count) if order is None else order)
-        self._untold = self._untold_columns()
+        self._unavailable = self._unavailable_flags()
         self._sources = self._find_sources()
         self._made = self._rows
         """The changes of the rows that `rows` returned."""
@@ -204,7 +204,7 @@ class Folding:
         known = known | must
         return None if known.all() else known
 
-    def _untold_columns(self) -> dict[str, NDArray[np.bool_]]:
+    def _unavailable_flags(self) -> dict[str, NDArray[np.bool_]]:
         """Return masks of the changes that do not carry a value, for each column with such
         changes."""
         made: dict[str, NDArray[np.bool_]] = {}
@@ -212,7 +212,7 @@ class Folding:
             if name in self._foreign:
                 made[name] = np.ones(self._count, np.bool_)
             elif name not in self._schema.key:
-                flags = self._changes.untold(name)
+                flags = self._changes.unavailable(name)
                 if flags is not None:
                     made[name] = flags
         return made
@@ -221,18 +221,18 @@ class Folding:
         """Return the sources of values, for each column whose last changes do not have all
         values."""
         soft = self._soft and self.deleted > 0
-        if not self._untold and not soft:
+        if not self._unavailable and not soft:
             return {}
         histories = Histories(self._keys, self._ranks, self._operations, self._former)
         made = {}
-        for name, flags in self._untold.items():
+        for name, flags in self._unavailable.items():
             if soft or flags[self._rows].any():
                 made[name] = histories.sources(flags, self._rows)
         if soft:
-            told = histories.sources(np.zeros(self._count, np.bool_), self._rows)
+            sources = histories.sources(np.zeros(self._count, np.bool_), self._rows)
             for name in self._schema.names:
                 if name not in made and name not in self._schema.key and name != DELETED:
-                    made[name] = told
+                    made[name] = sources
         return made
 
     def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:

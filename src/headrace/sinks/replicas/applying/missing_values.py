@@ -62,11 +62,12 @@ class Histories:
         self._of_rows = np.empty(count, np.int64)
         self._of_rows[self._rows] = self._places
 
-    def sources(self, untold: NDArray[np.bool_], rows: NDArray[np.int64]) -> Sources:
-        """Locate the values of a column that the rows have after these changes. `untold` is true
-        for each change that does not carry the value. For a delete, locate the value before it."""
-        untold = untold[self._rows]
-        ends = ~untold | self._is_delete | (self._former != ABSENT)
+    def sources(self, unavailable: NDArray[np.bool_], rows: NDArray[np.int64]) -> Sources:
+        """Locate the values of a column that the rows have after these changes. `unavailable` is
+        true for each change that does not carry the value. For a delete, locate the value before
+        it."""
+        unavailable = unavailable[self._rows]
+        ends = ~unavailable | self._is_delete | (self._former != ABSENT)
         end = self._last(ends)
         asked = self._of_rows[rows]
         deleted = self._is_delete[asked]
@@ -84,9 +85,9 @@ class Histories:
             is_stored = found == ABSENT
             made.stored[open_[is_stored]] = self._numbers[places[is_stored]]
             open_, found = open_[~is_stored], found[~is_stored]
-            is_told = ~untold[found] & ~self._is_delete[found]
-            made.rows[open_[is_told]] = self._rows[found[is_told]]
-            moved = untold[found] & ~self._is_delete[found]
+            is_available = ~unavailable[found] & ~self._is_delete[found]
+            made.rows[open_[is_available]] = self._rows[found[is_available]]
+            moved = unavailable[found] & ~self._is_delete[found]
             open_, found = open_[moved], found[moved]
             if is_own:
                 # A key whose first change is a move to it was free before.

@@ -1,5 +1,5 @@
-"""Makes changes of tables as Arrow tables from Records, with the rows of a part that the module
-`part` describes. Writes no files."""
+"""Makes Arrow tables of changes from Records. The module `part` describes their columns. Writes no
+files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from headrace.sinks.replicas.changes.part import (
     OLD_KEY,
     OPERATION,
     SEQUENCE,
-    UNTOLD,
+    UNAVAILABLE,
     Operation,
 )
 from headrace.sinks.replicas.changes.schemas import (
@@ -51,20 +51,23 @@ from headrace.transforms.debezium.envelopes import envelope_of
 
 _OTHER, _TRUNCATE = -1, 4
 _OPERATIONS = np.full(256, _OTHER, np.int8)
-for _letters, _number in (
+for _letter, _number in (
     ("c", Operation.INSERT),
     ("r", Operation.READ),
     ("u", Operation.UPDATE),
     ("d", Operation.DELETE),
     ("t", _TRUNCATE),
 ):
-    _OPERATIONS[[ord(letter) for letter in _letters]] = _number
+    _OPERATIONS[ord(_letter)] = _number
 _SCHEMA_CHANGE = ".SchemaChangeValue"
-_CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE)
+_ON_KEY_CHANGE_CREATE = Header(
+    OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE
+)
+"""The header that only the create of a key change carries; it finds these records."""
 
 
 class ChangeTables:
-    """Makes changes from Records. Caches the tables of shapes for the lifetime of these."""
+    """Makes changes from Records. Caches the TableShape of each shape while the shape exists."""
 
     def __init__(
         self,
@@ -76,11 +79,11 @@ class ChangeTables:
     ) -> None:
         """Set the options.
 
-        With `looks_up_documents` an update without its document means that the document was deleted
-        when it was looked up; it is left out, because its delete follows. Otherwise columns of
-        fields take the values that it changed, and it is an error if a column is the text of the
-        document. `documents` are those with declared columns, `prefix` is topic.prefix, and `modes`
-        determine what the changes of a table have besides its rows.
+        With `looks_up_documents` an update without its document is left out: the document was
+        deleted before the server looked it up, and its delete follows. Otherwise the update sets
+        the columns of the fields that it changed; if a column has the text of the document, the
+        update is an error. `documents` are those with declared columns, `prefix` is topic.prefix,
+        and `modes` determine what the changes of a table have besides its rows.
         """
         self._looks_up_documents = looks_up_documents
         self._documents, self._prefix = documents or DeclaredDocuments(), prefix
@@ -88,9 +91,9 @@ class ChangeTables:
         self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
 
     def of_piece(
-        self, pieces: Sequence[Records], sequences: Sequences
+        self, piece: Sequence[Records], sequences: Sequences
     ) -> tuple[list[Changes], list[Failure]]:
-        """Return the changes in a piece of a slice, one for each table and schema, and the
+        """Return the changes in a piece of a slice, one Changes for each table and schema, and the
         failures. Records that are no changes of a table are left out.
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
@@ -100,7 +103,7 @@ class ChangeTables:
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
-        for records in pieces:
+        for records in piece:
             try:
                 found = self._of_records(records, sequences) if len(records) else None
             except HeadraceError as error:
@@ -111,12 +114,12 @@ class ChangeTables:
             if found is not None:
                 changes = found[0]
                 made.setdefault((changes.topic, changes.table.json), []).append(found)
-        return [_in_order(parts) for parts in made.values()], failures
+        return [_in_order(found) for found in made.values()], failures
 
     def _of_records(
         self, records: Records, sequences: Sequences
     ) -> tuple[Changes, np.ndarray] | None:
-        """Return the changes of Records and their places; None: it has no changes."""
+        """Return the changes of Records and their places; None: they have no changes."""
         envelope = envelope_of(records.shape)
         operations = _OPERATIONS[records.table.rows["operation"][records.rows]]
         if envelope is None or not isinstance(fields(envelope).get("op"), RowField):
@@ -133,7 +136,7 @@ class ChangeTables:
             is_change = self._is_change(kept, operations, table)
             kept, operations = kept.with_rows(is_change), operations[is_change]
         mode = self._modes.mode(table.schema.source)
-        rows = _Rows(kept, operations, table, mode).table(_sequences(kept, sequences))
+        rows = _Rows(kept, operations, table, mode).as_arrow(_sequences(kept, sequences))
         milliseconds = _source_ms(kept, envelope)
         changes = Changes(records.shape.topic, table, rows, milliseconds, truncates)
         return changes, kept.place
@@ -151,15 +154,15 @@ class ChangeTables:
         HeadraceError("replicas.no_document")."""
         has_document = ~nulls(records, table.nodes[DOCUMENT])
         is_change: np.ndarray = has_document | (operations == Operation.DELETE)
-        lacking = ~is_change
-        if not lacking.any():
+        without_document = ~is_change
+        if not without_document.any():
             return is_change
-        if (operations[lacking] == Operation.UPDATE).all():
+        if (operations[without_document] == Operation.UPDATE).all():
             if self._looks_up_documents:
                 return is_change
-            rows = _partial_rows(records.with_rows(lacking), table)
+            rows = _partial_rows(records.with_rows(without_document), table)
             if rows is not None:
-                is_change[lacking] = rows.carried().any(axis=0)
+                is_change[without_document] = rows.carried().any(axis=0)
                 return is_change
         raise HeadraceError(
             "replicas.no_document",
@@ -188,7 +191,7 @@ def _require_no_rows(records: Records) -> None:
         return
     raise HeadraceError(
         NO_ENVELOPE,
-        f"records of {shape.topic} are no change events with Debezium's envelope",
+        f"records of {shape.topic} do not have Debezium's envelope",
         "A replica needs op, before and after: leave out ExtractNewRecordState, "
         "ExtractNewDocumentState and other transforms that take the envelope away.",
     )
@@ -246,74 +249,76 @@ class _Rows:
         self._mode = mode
         self._topic = records.shape.topic
 
-    def table(self, sequences: pa.Array) -> pa.Table:
+    def as_arrow(self, sequences: pa.Array) -> pa.Table:
         """Return the changes with the columns of a part."""
         nodes = self._table.nodes
         carried = CarriedValues(self._records, list(nodes.values()))
-        told: dict[str, pa.Array] = {}
-        untold: dict[str, pa.Array] = {}
-        lacking = np.zeros(len(self._records), np.bool_)
+        columns: dict[str, pa.Array] = {}
+        unavailable: dict[str, pa.Array] = {}
+        rows_with_unavailable = np.zeros(len(self._records), np.bool_)
         declared = self._declared()
         for column in self._table.schema.columns:
             if column.name in declared:
-                array, absent = declared[column.name]
-                told[column.name] = self._in_type(column, array)
-                if absent.any():
-                    untold[UNTOLD + column.name] = pa.array(absent)
+                array, is_unavailable = declared[column.name]
+                columns[column.name] = self._in_type(column, array)
+                if is_unavailable.any():
+                    unavailable[UNAVAILABLE + column.name] = pa.array(is_unavailable)
                 continue
             node = nodes[column.name]
             array = self._taken(column, carried, node)
             if array.null_count and column.is_required and column.name in self._table.key:
                 raise key_not_carried(self._topic, [column.name])
-            absent = carried.unavailable(node)
-            if absent.any():
-                self._require(column, absent)
-                lacking |= absent
-                untold[UNTOLD + column.name] = pa.array(absent)
+            is_unavailable = carried.unavailable(node)
+            if is_unavailable.any():
+                self._require_available(column, is_unavailable)
+                rows_with_unavailable |= is_unavailable
+                unavailable[UNAVAILABLE + column.name] = pa.array(is_unavailable)
                 places = np.arange(len(array), dtype=np.int64)
-                array = array.take(pa.array(places, mask=absent))
-            told[column.name] = array
+                array = array.take(pa.array(places, mask=is_unavailable))
+            columns[column.name] = array
         made = {SEQUENCE: sequences, OPERATION: pa.array(self._operations)}
         if self._mode.keeps_rows:
             made[COMMIT_TIME] = _commit_times(self._records, self._table)
         if self._mode is Mode.APPEND:
-            self._add_past(told, untold)
-        old_keys = self._old_keys(lacking)
+            self._add_before_values(columns, unavailable)
+        old_keys = self._old_keys(rows_with_unavailable)
         if old_keys is not None:
             made[OLD_KEY] = old_keys
-        return pa.table(made | told | untold)
+        return pa.table(made | columns | unavailable)
 
-    def _add_past(self, told: dict[str, pa.Array], untold: dict[str, pa.Array]) -> None:
-        """Add to deletes the values of the rows before them, as far as the log carries them. A null
+    def _add_before_values(
+        self, columns: dict[str, pa.Array], unavailable: dict[str, pa.Array]
+    ) -> None:
+        """Fill the columns of deletes from the before image, as far as the log carries it. A null
         is a value only in a whole row: logs may have nulls in place of the other columns."""
         is_delete = self._operations == Operation.DELETE
         if not is_delete.any():
             return
         deletes, nodes = self._records.with_rows(is_delete), self._table.before
-        flags = deletes.table.rows["flags"][deletes.rows]
-        is_whole = (flags & int(Flag.FULL_OLD)) != 0
+        row_flags = deletes.table.rows["flags"][deletes.rows]
+        is_whole = (row_flags & int(Flag.FULL_OLD)) != 0
         carried = CarriedValues(deletes, list(nodes.values()))
         places = np.arange(len(self._records), dtype=np.int64)
         places[is_delete] = len(places) + np.arange(len(deletes))
         for column in self._table.schema.columns:
             if column.name in self._table.key:
                 continue
-            absent = np.ones(len(deletes), np.bool_)
+            is_unavailable = np.ones(len(deletes), np.bool_)
             if (node := nodes.get(column.name)) is not None:
                 array = self._taken(column, carried, node)
                 is_null = array.is_null().to_numpy(zero_copy_only=False)
-                absent = carried.unavailable(node) | (is_null & ~is_whole)
+                is_unavailable = carried.unavailable(node) | (is_null & ~is_whole)
                 mask = np.zeros(len(places), np.bool_)
-                mask[is_delete] = absent
-                both = pa.concat_arrays([told[column.name], array])
-                told[column.name] = both.take(pa.array(places, mask=mask))
-            if absent.any():
-                flagged = untold.get(UNTOLD + column.name)
-                lacking = np.zeros(len(places), np.bool_)
-                if flagged is not None:
-                    lacking |= flagged.to_numpy(zero_copy_only=False)
-                lacking[is_delete] = absent
-                untold[UNTOLD + column.name] = pa.array(lacking)
+                mask[is_delete] = is_unavailable
+                both = pa.concat_arrays([columns[column.name], array])
+                columns[column.name] = both.take(pa.array(places, mask=mask))
+            if is_unavailable.any():
+                former = unavailable.get(UNAVAILABLE + column.name)
+                flags = np.zeros(len(places), np.bool_)
+                if former is not None:
+                    flags |= former.to_numpy(zero_copy_only=False)
+                flags[is_delete] = is_unavailable
+                unavailable[UNAVAILABLE + column.name] = pa.array(flags)
 
     def _declared(self) -> dict[str, tuple[pa.Array, np.ndarray]]:
         """Return the values of the columns that are declared for documents, each with the updates
@@ -352,12 +357,13 @@ class _Rows:
                 "Set headrace.range.max.bytes to less, so that a slice has fewer of them.",
             ) from None
 
-    def _require(self, column: Column, absent: np.ndarray) -> None:
-        """Refuse a missing value of a key or of an inserted row; a key change may lack values."""
+    def _require_available(self, column: Column, is_unavailable: np.ndarray) -> None:
+        """Refuse an unavailable value of a key or of an inserted row; the create of a key change
+        may have unavailable values."""
         if column.name in self._table.key:
             raise key_not_carried(self._topic, [column.name])
-        inserted = absent & np.isin(self._operations, (Operation.INSERT, Operation.READ))
-        if inserted.any() and not carries(self._records, _CREATES)[inserted].all():
+        inserted = is_unavailable & np.isin(self._operations, (Operation.INSERT, Operation.READ))
+        if inserted.any() and not carries(self._records, _ON_KEY_CHANGE_CREATE)[inserted].all():
             raise HeadraceError(
                 "replicas.value_not_carried",
                 f"{self._topic}: the log does not carry the value of {column.name} of a row that "
@@ -365,10 +371,13 @@ class _Rows:
                 "Leave the column out by column.exclude.list.",
             )
 
-    def _old_keys(self, lacking: np.ndarray) -> pa.Array | None:
-        """Return the keys before a key change of rows that lack values; None: no such row."""
-        lacking = lacking & carries(self._records, _CREATES) if lacking.any() else lacking
-        if not lacking.any():
+    def _old_keys(self, with_unavailable: np.ndarray) -> pa.Array | None:
+        """Return the keys before a key change, for rows with unavailable values (bool); None: no
+        such row."""
+        if not with_unavailable.any():
+            return None
+        is_moved = with_unavailable & carries(self._records, _ON_KEY_CHANGE_CREATE)
+        if not is_moved.any():
             return None
         headers = {header.name: header.node for header in self._records.shape.headers}
         nodes = self._table.nodes
@@ -382,19 +391,19 @@ class _Rows:
                 "the key before",
                 "Leave out the transform that removes or changes the header.",
             )
-        changed = self._records.with_rows(lacking)
+        changed = self._records.with_rows(is_moved)
         carried = CarriedValues(changed, list(members.values()))
         arrays = [self._taken(column, carried, members[column.name]) for column in columns]
         keys = pa.StructArray.from_arrays(arrays, names=[column.name for column in columns])
-        places = np.cumsum(lacking) - 1
-        return keys.take(pa.array(places, mask=~lacking))
+        places = np.cumsum(is_moved) - 1
+        return keys.take(pa.array(places, mask=~is_moved))
 
 
-def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
+def _in_order(changes_and_places: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
     """Merge changes of one table from several Records, in the order of their places."""
-    changes = [each for each, _ in parts]
+    changes = [each for each, _ in changes_and_places]
     first = changes[0]
-    places = np.concatenate([places for _, places in parts])
+    places = np.concatenate([places for _, places in changes_and_places])
     rows = joined([each.rows for each in changes])
     if len(places) > 1 and not np.all(places[1:] > places[:-1]):
         rows = rows.combine_chunks().take(pa.array(np.argsort(places, kind="stable")))

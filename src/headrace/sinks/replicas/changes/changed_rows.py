@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes.part import UNTOLD
+from headrace.sinks.replicas.changes.part import UNAVAILABLE
 from headrace.sinks.replicas.changes.schemas import TableShape
 
 
@@ -44,13 +44,13 @@ class Failure:
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables of one table's changes: columns UNTOLD that one of them lacks are false
-    there, OLD_KEY is null."""
+    """Concatenate tables of one table's changes. For rows of tables that lack these columns,
+    columns UNAVAILABLE are false and OLD_KEY is null."""
     filled = [table for table in tables if len(table)] or list(tables[:1])
     if len(filled) == 1:
         return filled[0]
     whole = pa.concat_tables(filled, promote_options="default")
     for place, name in enumerate(whole.column_names):
-        if name.startswith(UNTOLD) and whole.column(place).null_count:
+        if name.startswith(UNAVAILABLE) and whole.column(place).null_count:
             whole = whole.set_column(place, name, pc.fill_null(whole.column(place), False))
     return whole

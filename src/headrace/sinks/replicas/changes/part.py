@@ -3,9 +3,9 @@
 A part is a file of Arrow's IPC format with the changes of one table, one schema of its rows, in the
 order of the log. It has the columns that are named here, followed by those of the table. A delete
 has only the columns of the key. Other records have all columns; values that the log does not carry
-are null, and the column `UNTOLD` + name, which exists only if a value of the column is missing, is
-true for them. `OLD_KEY` (a struct of the key's columns) exists if the key of a row changed and the
-log does not carry all of the row's values; it is null in other rows.
+are null. A column with such values has another one, `UNAVAILABLE` + name, which is true for them.
+`OLD_KEY` (a struct of the key's columns) exists if the key of a row changed and the log does not
+carry all of the row's values; it is null in other rows.
 
 Parts of change logs and histories have `COMMIT_TIME`, too. In parts of change logs a delete has the
 values before it, as far as the log carries them.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-SEQUENCE, OPERATION, COMMIT_TIME, OLD_KEY, UNTOLD = (
+SEQUENCE, OPERATION, COMMIT_TIME, OLD_KEY, UNAVAILABLE = (
     "__headrace_sequence",
     "__headrace_operation",
     "__headrace_commit_time",

@@ -19,7 +19,7 @@ from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import NO_END, OffsetSummary
 from headrace.sinks.replicas.changes.changed_rows import Changes, Failure, joined
-from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD, Part
+from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNAVAILABLE, Part
 from headrace.sinks.replicas.changes.schemas import TableShape
 from headrace.sinks.replicas.keys import bucket_of
 
@@ -132,7 +132,7 @@ class PartWriter:
 
     def _write(self, topic: str, pending: _Pending) -> Part:
         rows = joined(pending.tables)
-        has_untold = any(name.startswith(UNTOLD) for name in rows.column_names)
+        has_untold = any(name.startswith(UNAVAILABLE) for name in rows.column_names)
         if not pending.is_ordered:
             rows = rows.combine_chunks().take(pc.sort_indices(rows.column(SEQUENCE)))
         sequences = rows.column(SEQUENCE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headrace.sinks.replicas.changes.part import OLD_KEY, UNTOLD, Part
+from headrace.sinks.replicas.changes.part import OLD_KEY, UNAVAILABLE, Part
 from headrace.sinks.replicas.keys import SomeKeys
 
 
@@ -67,7 +67,9 @@ def _kind(kind: pa.DataType) -> str:
 def _with_names(changes: pa.Table, renamed: Mapping[str, str]) -> pa.Table:
     names = []
     for name in changes.column_names:
-        flag, column = (UNTOLD, name[len(UNTOLD) :]) if name.startswith(UNTOLD) else ("", name)
+        flag, column = (
+            (UNAVAILABLE, name[len(UNAVAILABLE) :]) if name.startswith(UNAVAILABLE) else ("", name)
+        )
         names.append(flag + renamed.get(column, column))
     changes = changes.rename_columns(names)
     if OLD_KEY not in names:

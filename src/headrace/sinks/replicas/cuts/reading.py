@@ -25,13 +25,13 @@ Folders = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 @dataclass(frozen=True)
 class ConsistentVersions:
-    """A version of each table at the same position of the source: the table's rows after all
-    transactions up to it, and no change of later ones.
+    """A version of each table at the same position of the source: each has all transactions up to
+    the position, and nothing of later ones.
 
     `position` is the position in the notation of the database, `place` the same as a number, and
     `time` the time of the source of the last change before it (None: unknown). The versions can be
     read until `expires` at least. `versions` are snapshot ids of Iceberg or versions of Delta by
-    the names of the tables; None: the table had no snapshot, and no rows.
+    the names of the tables; None: the table existed, but had no Iceberg snapshot yet, so no rows.
     """
 
     position: str
@@ -45,7 +45,7 @@ class ConsistentVersions:
 class _Table:
     name: TableName
     version: str
-    known: CutList
+    cut_list: CutList
 
 
 def consistent_versions(
@@ -79,11 +79,11 @@ def read_consistent(
     _, _, chosen = _chosen(checkpoint, tables, at)
     frames = {}
     for name, table in chosen.items():
-        lake = dict(table.known.lake)
+        lake = dict(table.cut_list.lake)
         if catalog is not None:
             lake["catalog.name"] = catalog
         listed = (*table.name.namespace, table.name.name)
-        sink = find_sink(table.known.table_format)
+        sink = find_sink(table.cut_list.table_format)
         frames[name] = sink.read_version(spark, lake, listed, table.version)
     return frames
 
@@ -99,23 +99,27 @@ def _chosen(
         checkpoint = [checkpoint]
     folders = list(map(Path, checkpoint))
     now_ms = time.time_ns() // 1_000_000
-    known = [_read(folder) for folder in folders]
+    cut_lists = [_read(folder) for folder in folders]
     queries = [
-        QueryCuts(folder, each.listed(now_ms)) for folder, each in zip(folders, known, strict=True)
+        QueryCuts(folder, cut_list.listed(now_ms))
+        for folder, cut_list in zip(folders, cut_lists, strict=True)
     ]
     cuts = choose(queries, at.place if isinstance(at, ConsistentVersions) else at)
-    expires_ms = min(each.expires_ms(cut, now_ms) for each, cut in zip(known, cuts, strict=True))
+    expires_ms = min(
+        cut_list.expires_ms(cut, now_ms) for cut_list, cut in zip(cut_lists, cuts, strict=True)
+    )
     found: dict[str, _Table] = {}
     reasons: dict[str, str] = {}
-    for each, cut in zip(known, cuts, strict=True):
+    for cut_list, cut in zip(cut_lists, cuts, strict=True):
         for name, version in cut.versions.items():
             if str(name) in found:
                 raise HeadraceError(
                     "replicas.ambiguous_table",
                     f"More than one of the queries has a table {name}",
-                    "Ask for one query after the other, and give the first result as `at`.",
+                    "Call it once for each checkpoint, and pass the first result as `at` to the "
+                    "later calls.",
                 )
-            found[str(name)] = _Table(name, version, each)
+            found[str(name)] = _Table(name, version, cut_list)
         reasons |= {str(name): why for name, why in cut.missing.items()}
     wanted = [*found, *reasons] if tables is None else list(tables)
     _require(wanted, found, reasons, cuts[0].position)
@@ -127,23 +131,25 @@ def _require(
 ) -> None:
     """Refuse tables that the cut does not have. Raises HeadraceError."""
     if missing := [name for name in wanted if name in reasons]:
-        said = "; ".join(f"{name}: {reasons[name]}" for name in missing)
+        texts = "; ".join(f"{name}: {reasons[name]}" for name in missing)
         raise HeadraceError(
             "replicas.table_not_in_cut",
-            f"The consistent cut at {position} lacks tables: {said}",
-            "Correct what headrace status says of them, name the other tables, or give the time "
-            "of an earlier cut as `at`.",
+            f"The consistent cut at {position} lacks tables: {texts}",
+            "Run headrace status and repair the tables that it lists, leave these tables out of "
+            "`tables`, or pass the time of an earlier cut as `at`.",
         )
     if unknown := [name for name in wanted if name not in found]:
         raise HeadraceError(
             "replicas.no_such_table",
             f"The consistent cut at {position} has no table {', '.join(unknown)}",
-            f"Name tables of the lake: {', '.join(found) or 'no table exists yet'}.",
+            f"Name some of these tables: {', '.join(found)}."
+            if found
+            else "Wait until the first copy of a table is complete: no table exists yet.",
         )
 
 
 def _read(folder: Path) -> CutList:
-    """Return the cuts of the query with a state folder, or with the checkpoint in it. Raises
+    """Return the cuts of a query. `folder` is its state folder, or the checkpoint in that. Raises
     HeadraceError."""
     for state in _states(folder):
         try:
@@ -165,7 +171,8 @@ def _read(folder: Path) -> CutList:
 
 
 def _states(folder: Path) -> Iterator[Path]:
-    """Yield the folders of sinks in a state folder, or in that of a checkpoint."""
+    """Yield the folders of sinks in a state folder, or in the state folder that has the checkpoint
+    `folder`."""
     for state in (folder, folder.absolute().parent):
         for path in sorted(state.glob(f"*/{CUTS}")):
             yield path.parent

@@ -1,1 +1,1 @@
-"""Data files and deletion vectors, written and read as both formats need them."""
+"""Data files and deletion vectors, written and read as Iceberg and Delta need them."""

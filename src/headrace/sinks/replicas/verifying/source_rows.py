@@ -88,7 +88,7 @@ class SourceRows:
                 found = self._reader.chunks(at, sizes)
             except OtherOrder:
                 raise changed_meanwhile(table) from None
-            sizes.took(time.monotonic() - began, found)
+            sizes.adapt(time.monotonic() - began, found)
             for each in found:
                 if each.done is not None and each.done not in _WHOLE:
                     raise _not_readable(table, each.done)

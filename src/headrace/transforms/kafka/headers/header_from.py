@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import Part, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
@@ -40,14 +40,14 @@ class HeaderFromOptions(NullsOptions):
 
 
 class HeaderFrom:
-    """See OF_VALUE."""
+    """Copies or moves fields of the key or value to headers."""
 
     def __init__(self, options: HeaderFromOptions, part: Part) -> None:
         if len(options.fields) != len(options.headers):
             raise WrongOption(
                 "transforms.lists_of_different_lengths",
                 "headers",
-                f" has {len(options.headers)} names, and fields {len(options.fields)}",
+                f" has {len(options.headers)} names, but fields has {len(options.fields)}",
                 "Give each field the name of its header.",
             )
         self._names = tuple(zip(options.fields, options.headers, strict=True))
@@ -59,7 +59,7 @@ class HeaderFrom:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become equal."""
+        """Keys that lose fields may become equal: their order is not known then."""
         is_of_key = self._part is Part.KEY
         return Ordering.NONE if is_of_key and self._moves else Ordering.KEEPS_KEY
 
@@ -85,7 +85,8 @@ class HeaderFrom:
                 raise HeadraceError(
                     "transforms.no_such_field",
                     f"the {self._part} of records of {shape.topic} has no field {name}",
-                    "Name fields that it has, or give the transform a predicate.",
+                    f"Leave {name} out of `fields`, or set a predicate, so that the transform gets "
+                    "only records with the field.",
                 )
             field = member(struct, name)
             headers.append(Header(header, with_defaults(field) if self._defaults else field))
@@ -112,7 +113,7 @@ class HeaderFrom:
         maps: list[Mapping[str, object]] = []
         for value in connect_values(records, node):
             if not isinstance(value, Mapping):
-                raise self._not_a_struct(records.shape, type(value).__name__)
+                raise self._not_a_struct(records.shape, kind_of(value))
             maps.append(value)
         shape, columns = self._schemaless(records.shape)
         for (name, _), column in zip(self._names, columns, strict=True):
