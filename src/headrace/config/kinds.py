@@ -283,7 +283,7 @@ COMMA_LIST: ValueKind[tuple[str, ...]] = ValueKind("a comma-separated list", _pa
 REGEX_LIST: ValueKind[tuple[str, ...]] = ValueKind(
     "a comma-separated list of regular expressions", _parse_regex_list
 )
-REGEX: ValueKind[str] = ValueKind("a regular expression, in which case matters", _parse_regex)
+REGEX: ValueKind[str] = ValueKind("a case-sensitive regular expression", _parse_regex)
 ROW_REGEX: ValueKind[str] = ValueKind(REGEX.expects, _parse_row_regex)
 """A regular expression for texts in rows, or for topics that rows name."""
 STATEMENTS: ValueKind[tuple[str, ...]] = ValueKind(

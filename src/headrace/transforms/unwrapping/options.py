@@ -9,15 +9,16 @@ from headrace.transforms.unwrapping.deletes import MODE, DeleteMode
 
 _NAMES = (
     "`[struct.]field[:name]` each. The struct is `source`, `transaction` or another one of the "
-    "envelope; without it `op`, `ts_ms`, `ts_us` and `ts_ns` are the envelope's, `id`, "
-    "`total_order` and `data_collection_order` the transaction's, others the source's. With a "
-    "struct its name is part of the field's: `source.ts_ms` becomes `__source_ts_ms`."
+    "envelope. Without a struct, `op`, `ts_ms`, `ts_us` and `ts_ns` are read from the envelope, "
+    "`id`, `total_order` and `data_collection_order` from `transaction`, and other names from "
+    "`source`. The name of a struct becomes a part of the field's name: `source.ts_ms` becomes "
+    "`__source_ts_ms`."
 )
 ADDED_FIELDS = f"Fields of the envelope that the record gets, {_NAMES}"
 ADDED_HEADERS = (
-    f"Fields of the envelope that become headers, {_NAMES} One that the envelope lacks makes no "
-    "header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as in "
-    "Debezium: that of its delete and its own."
+    f"Fields of the envelope that become headers, {_NAMES} A field that the envelope lacks "
+    "gets no header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as "
+    "in Debezium: that of its delete and its own."
 )
 
 
