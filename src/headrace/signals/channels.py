@@ -32,12 +32,12 @@ class Channels:
     def __bool__(self) -> bool:
         return self._file is not None or self._topic is not None
 
-    def forget(self, held: SignalProgress) -> None:
+    def acknowledge(self, held: SignalProgress) -> None:
         """Note that the checkpoint contains the progress `held`."""
         if self._file is not None:
             self._file.forget(held.file)
         if self._topic is not None:
-            self._topic.forget(held.kafka)
+            self._topic.acknowledge(held.kafka)
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
         """Return the signals after `progress` that were not applied yet, and the progress after

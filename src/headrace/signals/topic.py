@@ -1,8 +1,8 @@
 """The kafka channel: messages `{"id": …, "type": …, "data": {…}}` whose key is topic.prefix.
 
-The place of each partition is kept in the offset, so a signal is applied once, whenever the process
-dies. A thread reads ahead, so that planning never waits for Kafka, except briefly at the start.
-Errors of Kafka are logged as warnings, and the stream continues.
+headrace's offset has the Kafka offset of each partition, so a signal is applied once, whenever the
+process dies. A thread reads ahead, so that planning never waits for Kafka, except briefly at the
+start. Errors of Kafka are logged as warnings, and the stream continues.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Places = tuple[TopicPlace, ...]
+KafkaOffsets = tuple[TopicPlace, ...]
 
 _START_SECONDS = 3.0  # for signals from before the start
 _LEAST_POLL_SECONDS = 0.02
-_SETTLE_SECONDS = 0.2
-_MOST_UNSETTLED = 50
+_COORDINATOR_WAIT_SECONDS = 0.2
+_MOST_COORDINATOR_ERRORS = 50
 _MOST_WAITING = 1000  # signals read and not yet taken
 
 
 class SignalTopic:
     """The signals of the topic `signal.kafka.topic`, read ahead by a thread that the first `take`
-    starts. `take` and `forget` are called by the thread that polls."""
+    starts. `take` and `acknowledge` are called by the thread that polls."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         """Raises HeadraceError("signals.no_kafka_client") or ("signals.kafka_setting")."""
@@ -58,15 +58,15 @@ class SignalTopic:
         self._changed = threading.Condition()
         # Guarded by the condition:
         self._signals: list[Signal] = []
-        self._places: dict[int, int] | None = None  # after these signals; None: unknown
-        self._from: dict[int, int] | None = None  # places to start again from
+        self._next: dict[int, int] | None = None  # offsets after these signals; None: unknown
+        self._restart_at: dict[int, int] | None = None  # offsets by partition
         self._unread: set[int] = set()  # partitions not yet read to the end
-        self._taken: Places | None = None
-        self._held: Places = ()
+        self._taken: KafkaOffsets | None = None
+        self._in_checkpoint: KafkaOffsets = ()
         # Used by the thread only:
         self._lost: object = None
         self._complaint: str | None = None
-        self._unsettled = 0  # consecutive errors
+        self._coordinator_errors = 0  # consecutive ones
 
     def _open(self) -> None:
         """Open the consumer with the current login. Raises as `__init__`, and
@@ -75,34 +75,39 @@ class SignalTopic:
         self._login = Login(consumer_settings(config))
         self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
 
-    def forget(self, places: Places) -> None:
-        """Note that the checkpoint contains all signals before `places`; the group commits them."""
+    def acknowledge(self, offsets: KafkaOffsets) -> None:
+        """Note that the checkpoint contains all signals before `offsets`; the group commits
+        these."""
         with self._changed:
-            self._held = places
+            self._in_checkpoint = offsets
 
-    def take(self, places: Places) -> tuple[list[Signal], Places]:
-        """Return the signals from `places` on that were not applied yet, and the places after
-        them."""
+    def take(self, offsets: KafkaOffsets) -> tuple[list[Signal], KafkaOffsets]:
+        """Return the signals from `offsets` on that were not applied yet, and the offsets after
+        these signals."""
         with self._changed:
-            if places != self._taken:
+            if offsets != self._taken:
                 # The first call, or a range is planned again.
                 self._signals.clear()
-                self._places = None
-                self._from = {p.partition: p.next for p in places if p.topic == self._topic}
+                self._next = None
+                self._restart_at = {
+                    offset.partition: offset.next
+                    for offset in offsets
+                    if offset.topic == self._topic
+                }
                 if not self._thread.is_alive():
                     self._thread.start()
                 self._changed.wait_for(self._caught_up, _START_SECONDS)
             signals, self._signals = self._signals, []
-            if self._places is not None:
-                numbered = sorted(self._places.items())
-                places = tuple(TopicPlace(self._topic, *place) for place in numbered)
-            self._taken = places
+            if self._next is not None:
+                numbered = sorted(self._next.items())
+                offsets = tuple(TopicPlace(self._topic, *offset) for offset in numbered)
+            self._taken = offsets
             self._changed.notify_all()
-            return signals, places
+            return signals, offsets
 
     def _caught_up(self) -> bool:
         failed = self._complaint is not None
-        return failed or (self._places is not None and not self._unread)
+        return failed or (self._next is not None and not self._unread)
 
     def close(self) -> None:
         """End the thread and close the consumer; wait no longer than for one answer of Kafka. Never
@@ -118,7 +123,7 @@ class SignalTopic:
     # -- run by the thread ----------------------------------------------------------------------
 
     def _run(self) -> None:
-        committed: Places = ()
+        committed: KafkaOffsets = ()
         while not self._ended.is_set():
             try:
                 self._begin()
@@ -127,7 +132,7 @@ class SignalTopic:
             except HeadraceError as problem:
                 self._complain(problem)
             except self._kafka.KafkaException as error:
-                if not self._settles(error.args[0]):
+                if not self._wait_for_coordinator(error.args[0]):
                     self._complain(unreachable(self._config, error.args[0]))
         try:
             self._consumer.close()
@@ -135,12 +140,12 @@ class SignalTopic:
             log.debug("closing Kafka's consumer: %s", error)
 
     def _begin(self) -> None:
-        """Assign the partitions, from the places that `take` got or from where reading stopped; do
+        """Assign the partitions, from the offsets that `take` got or from where reading stopped; do
         nothing if neither is necessary. Raises HeadraceError and KafkaException."""
         with self._changed:
-            start = self._from
+            start = self._restart_at
             if start is None and self._lost is not None:
-                start = self._from = dict(self._places or {})
+                start = self._restart_at = dict(self._next or {})
         if start is None:
             return
         if self._login.has_changed:
@@ -149,22 +154,22 @@ class SignalTopic:
             former.close()
         self._lost = None
         partitions = find_partitions(self._consumer, self._config)
-        places = self._resolve(partitions, start)
+        offsets = self._resolve(partitions, start)
         partition = self._kafka.TopicPartition
         with self._changed:
-            if self._from is not start:
-                return  # `take` has changed the places meanwhile
-            self._consumer.assign([partition(self._topic, *place) for place in places.items()])
-            self._from, self._places, self._unread = None, places, set(places)
-            self._unsettled = 0
+            if self._restart_at is not start:
+                return  # `take` has changed the offsets meanwhile
+            self._consumer.assign([partition(self._topic, *offset) for offset in offsets.items()])
+            self._restart_at, self._next, self._unread = None, offsets, set(offsets)
+            self._coordinator_errors = 0
             if self._complaint is not None:
-                log.warning("signals are read from the topic %s again", self._topic)
+                log.warning("reading signals from the topic %s works again", self._topic)
                 self._complaint = None
 
     def _resolve(self, partitions: list[int], start: dict[int, int]) -> dict[int, int]:
         """Return the offset at which each partition is read next; `start` has the known ones."""
         kafka = self._kafka
-        places: dict[int, int] = {}
+        offsets: dict[int, int] = {}
         committed: dict[int, int] = {}
         topic_partitions = [kafka.TopicPartition(self._topic, number) for number in partitions]
         if not start:
@@ -180,24 +185,24 @@ class SignalTopic:
             low, high = self._consumer.get_watermark_offsets(
                 topic_partition, timeout=ANSWER_SECONDS
             )
-            place = start.get(number, committed.get(number))
-            if place is None:
+            offset = start.get(number, committed.get(number))
+            if offset is None:
                 # A new partition has no signals from before the start.
-                place = self._first(low, high) if not start else low
-            elif not low <= place <= high:
+                offset = self._first_offset(low, high) if not start else low
+            elif not low <= offset <= high:
                 log.warning(
-                    "the topic %s no longer has the place %d of partition %d; signals are read "
-                    "from %d on",
+                    "the topic %s no longer has offset %d of partition %d; signals are read from "
+                    "offset %d on",
                     self._topic,
-                    place,
+                    offset,
                     number,
                     low,
                 )
-                place = low
-            places[number] = place
-        return places
+                offset = low
+            offsets[number] = offset
+        return offsets
 
-    def _first(self, low: int, high: int) -> int:
+    def _first_offset(self, low: int, high: int) -> int:
         match reset(self._config):
             case "earliest":
                 return int(low)
@@ -205,35 +210,38 @@ class SignalTopic:
                 return int(high)
         raise HeadraceError(
             "signals.no_place",
-            f"The group {self._config.signal_kafka_groupId} has no place in {self._topic}, and "
+            f"The consumer group {self._config.signal_kafka_groupId} has committed no offset for "
+            f"{self._topic}, and "
             "signal.consumer.auto.offset.reset does not permit headrace to choose one",
             "Set signal.consumer.auto.offset.reset to earliest or latest.",
         )
 
-    def _commit(self, committed: Places) -> Places:
-        """Commit the places in the checkpoint, unless they are those `committed` last, so that the
+    def _commit(self, committed: KafkaOffsets) -> KafkaOffsets:
+        """Commit the offsets in the checkpoint, unless they are those `committed` last, so that the
         group's lag can be monitored. Return them."""
         with self._changed:
-            held = tuple(place for place in self._held if place.topic == self._topic)
-        if held and held != committed:
+            offsets = tuple(each for each in self._in_checkpoint if each.topic == self._topic)
+        if offsets and offsets != committed:
             partition = self._kafka.TopicPartition
-            self._consumer.commit(offsets=[partition(*place) for place in held], asynchronous=True)
-        return held
+            self._consumer.commit(
+                offsets=[partition(*offset) for offset in offsets], asynchronous=True
+            )
+        return offsets
 
     def _read(self) -> None:
         message = self._consumer.poll(self._timeout)
         if message is not None:
-            self._take_in(message)
+            self._receive(message)
             return
         with self._changed:
-            if not self._unread and self._from is None and self._lost is None:
-                # `take` wakes the thread only to start again from other places.
+            if not self._unread and self._restart_at is None and self._lost is None:
+                # `take` wakes the thread only to start again from other offsets.
                 self._changed.wait_for(self._is_asked, self._interval)
 
     def _is_asked(self) -> bool:
-        return self._ended.is_set() or self._from is not None
+        return self._ended.is_set() or self._restart_at is not None
 
-    def _take_in(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         error = message.error()
         number, offset = message.partition(), message.offset()
         if error is not None and error.code() != self._kafka.KafkaError._PARTITION_EOF:
@@ -243,17 +251,18 @@ class SignalTopic:
         assert offset is not None
         signal = None if error is not None else self._signal(message)
         with self._changed:
-            if self._from is not None or self._places is None:
+            if self._restart_at is not None or self._next is None:
                 return  # a message from before the restart
             if error is not None:
                 self._unread.discard(number)
                 self._changed.notify_all()
                 return
-            self._places[number] = offset + 1
+            self._next[number] = offset + 1
             if signal is not None:
                 self._signals.append(signal)
             full = len(self._signals) >= _MOST_WAITING
             if full:
+                # `take` waits for partitions that are not read to the end: let it return now.
                 self._unread.clear()
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: not self._signals or self._is_asked())
@@ -284,14 +293,16 @@ class SignalTopic:
         if error.code() in lasting or error.fatal():
             self._lost = error
 
-    def _on_commit(self, error: KafkaError | None, _places: Any) -> None:
+    def _on_commit(self, error: KafkaError | None, _offsets: Any) -> None:
         if error is not None:
             group = self._config.signal_kafka_groupId
-            log.warning("the places of the group %s could not be committed: %s", group, error.str())
+            log.warning(
+                "the offsets of the group %s could not be committed: %s", group, error.str()
+            )
 
-    def _settles(self, error: KafkaError) -> bool:
-        """Whether `error` says that the group's coordinator is still being chosen, as after a start
-        of the cluster; wait briefly then. False after many such errors in a row."""
+    def _wait_for_coordinator(self, error: KafkaError) -> bool:
+        """Wait briefly if `error` says that the cluster still chooses the group's coordinator, as
+        after a start of the cluster. Return False for another error, and after many in a row."""
         codes = self._kafka.KafkaError
         if error.code() not in (
             codes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -299,9 +310,9 @@ class SignalTopic:
             codes.NOT_COORDINATOR,
         ):
             return False
-        self._unsettled += 1
-        self._ended.wait(_SETTLE_SECONDS)
-        return self._unsettled < _MOST_UNSETTLED
+        self._coordinator_errors += 1
+        self._ended.wait(_COORDINATOR_WAIT_SECONDS)
+        return self._coordinator_errors < _MOST_COORDINATOR_ERRORS
 
     def _complain(self, problem: HeadraceError) -> None:
         """Log a problem as a warning, once while it stays the same, and wait for the next round."""

@@ -353,7 +353,7 @@ def test_the_channel_needs_brokers(tables: Database) -> None:
     assert (config.signal_brokers(), config.signal_topic()) == ("h:1", "headrace-signal")
 
 
-def test_a_place_that_the_topic_no_longer_has_is_warned_of_at_the_start(
+def test_an_offset_that_the_topic_no_longer_has_is_warned_of_at_the_start(
     reader: Reader, kafka: KafkaServer, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     send(kafka, topic, note("one"), note("two"), note("three"))
@@ -366,7 +366,8 @@ def test_a_place_that_the_topic_no_longer_has_is_warned_of_at_the_start(
     with caplog.at_level("INFO"):
         until(reader, lambda: place(reader) == [[topic, 0, 5]])
     assert (
-        f"{topic} no longer has the place 3 of partition 0; signals are read from 4" in caplog.text
+        f"{topic} no longer has offset 3 of partition 0; signals are read from offset 4"
+        in caplog.text
     )
     assert caplog.messages.count("five") == 1
 
