@@ -16,7 +16,7 @@ class SizedCache(Generic[K, V]):
     are removed first.
 
     Sizes are bytes, or 1 each if the limit is a number of values. A value that is larger than the
-    limit is the only one. Threads may share the cache.
+    limit stays as the only value. Values are not None. Threads may share the cache.
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,8 +38,8 @@ class SizedCache(Generic[K, V]):
             return entry[0]
 
     def of(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of `key`; a missing one is made, and kept with the size 1. Two threads
-        that miss it at the same time both make it."""
+        """Return the value of `key`. If there is none, `make` makes it, and the cache keeps it with
+        the size 1. Two threads that miss it at the same time both make it."""
         value = self.get(key)
         if value is None:
             value = make()
