@@ -1,5 +1,5 @@
-"""A query on a PostgreSQL source with a sink that rests after each micro-batch; prints how many
-records each has, and the size of its largest value."""
+"""A query on a PostgreSQL source with a sink that sleeps after each micro-batch. It prints the
+number of records of each micro-batch and the size of the largest value."""
 
 import json
 import select
@@ -19,13 +19,13 @@ def main(properties, checkpoint, seconds):
     options = headrace.options(json.loads(properties), headrace_checkpoint_dir=checkpoint)
     frame = spark.readStream.format("headrace").options(**options)
 
-    def take(batch, _number):
+    def write_slowly(batch, _number):
         found = batch.select(f.count("*"), f.max(f.octet_length("value"))).first()
         print("batch", *(value or 0 for value in found), flush=True)
         time.sleep(float(seconds))
 
     writer = frame.load().writeStream.option("checkpointLocation", checkpoint)
-    query = writer.foreachBatch(take).start()
+    query = writer.foreachBatch(write_slowly).start()
     while query.isActive and not select.select([sys.stdin], [], [], 0.5)[0]:
         pass
     query.stop()

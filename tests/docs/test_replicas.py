@@ -112,7 +112,11 @@ def test_a_program_replicates_into_delta(
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [("Of both formats", OPTIONS), ("Of Iceberg", ICEBERG.options), ("Of Delta", DELTA.options)],
+    [
+        ("Options of both formats", OPTIONS),
+        ("Options of Iceberg", ICEBERG.options),
+        ("Options of Delta", DELTA.options),
+    ],
 )
 def test_each_option_has_its_line(words: str, names: tuple[str, ...]) -> None:
     table = (ROOT / PAGE).read_text().split(f"{words}:\n\n")[1].split("\n\n")[0]

@@ -52,33 +52,34 @@ def connect_server(folder: Path) -> Iterator[str]:
     )
     export, submit = block(_PAGE, "SparkConnectServer").commands
     environment = connect_environment()
-    # The folder of headrace comes from the page's first line, the rest is of the tests.
-    environment["OF_TESTS"] = environment["PYTHONPATH"]
-    command = ["/bin/sh", "-e", "-c", f"{export}:$OF_TESTS; exec {submit}"]
+    # The page's first line puts headrace's folder on PYTHONPATH; the tests add their own packages.
+    environment["PYTHONPATH_OF_TESTS"] = environment["PYTHONPATH"]
+    command = ["/bin/sh", "-e", "-c", f"{export}:$PYTHONPATH_OF_TESTS; exec {submit}"]
     with subprocess.Popen(
         command, cwd=folder, env={**environment, "SPARK_CONF_DIR": str(folder)}, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     ) as server:  # fmt: skip
         ports: SimpleQueue[str] = SimpleQueue()
-        said: list[str] = []
-        reader = threading.Thread(target=_read, args=(server, ports, said), daemon=True)
+        log_lines: list[str] = []
+        reader = threading.Thread(target=_read, args=(server, ports, log_lines), daemon=True)
         reader.start()
         try:
             port = ports.get(timeout=300)
-            assert port, "".join(said[-50:])
+            assert port, "".join(log_lines[-50:])
             yield f"sc://127.0.0.1:{port}"
         finally:
             server.terminate()
             server.wait(60)
             reader.join(60)
-            (folder / "server.log").write_text("".join(said))
+            (folder / "server.log").write_text("".join(log_lines))
 
 
-def _read(server: subprocess.Popen[str], ports: SimpleQueue[str], said: list[str]) -> None:
-    """Keeps what the server says; its port is put into `ports`, and an empty text at its end."""
+def _read(server: subprocess.Popen[str], ports: SimpleQueue[str], log_lines: list[str]) -> None:
+    """Collects the server's log lines; puts its port into `ports`, and an empty text when the log
+    ends."""
     assert server.stderr is not None
     for line in server.stderr:
-        said.append(line)
+        log_lines.append(line)
         started = _STARTED.search(line)
         if started is not None:
             ports.put(started[1])

@@ -1,4 +1,4 @@
-"""A supervised query in a process of its own."""
+"""A supervised query in its own process or in the resident one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Run:
         sink: str = "file",
         idle_exit: float = 1.5,
     ) -> None:
-        words = (MODULE, str(folder), sink, str(idle_exit))
+        arguments = (MODULE, str(folder), sink, str(idle_exit))
         if resident is not None:
-            self.process = resident.start(*words)
+            self.process = resident.start(*arguments)
             return
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
-            [sys.executable, "-m", *words],
+            [sys.executable, "-m", *arguments],
             env={**os.environ, "PYTHONPATH": path},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -52,18 +52,17 @@ class Run:
 
 
 def ids(folder: Path) -> list[int]:
-    lines = (folder / "out.jsonl").read_text().splitlines()
-    return [json.loads(line)["key"]["id"] for line in lines]
+    return [json.loads(line)["key"]["id"] for line in written_lines(folder)]
 
 
 def await_lines(folder: Path, count: int) -> None:
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
-        if (folder / "out.jsonl").exists() and len(ids_seen(folder)) >= count:
+        if (folder / "out.jsonl").exists() and len(written_lines(folder)) >= count:
             return
         time.sleep(0.05)
     raise AssertionError(f"{count} lines did not come")
 
 
-def ids_seen(folder: Path) -> list[str]:
+def written_lines(folder: Path) -> list[str]:
     return (folder / "out.jsonl").read_text().splitlines()

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError
 from headrace.spark import supervisor
 from headrace.spark.supervisor import RunLimits, Supervisor, find_failure, has_caught_up
 from tests.resident.resident import Resident
-from tests.spark.supervised import Run, await_lines, ids, ids_seen
+from tests.spark.supervised import Run, await_lines, ids, written_lines
 
 
 @pytest.mark.spark
@@ -42,7 +42,7 @@ def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills, r
     (tmp_path / "head").write_text("0")
     for round_ in range(kills):
         run = Run(tmp_path, idle_exit=60)
-        begun = len(ids_seen(tmp_path)) if (tmp_path / "out.jsonl").exists() else 0
+        begun = len(written_lines(tmp_path)) if (tmp_path / "out.jsonl").exists() else 0
         for i in range(1, 21):
             (tmp_path / "head.new").write_text(str((20 * round_ + i) * 777))
             (tmp_path / "head.new").replace(tmp_path / "head")

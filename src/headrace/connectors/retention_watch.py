@@ -25,22 +25,22 @@ R = TypeVar("R", bound=Retention)
 
 
 class RetentionWatch(Generic[R]):
-    """Asks the database every `seconds`, and logs a warning when the reader may soon lose its
-    place; see headrace.connectors.connector_metrics.DatabaseWatch.
+    """Asks the database every `seconds`, and logs a warning when the database may soon delete log
+    that the reader still needs; see headrace.connectors.connector_metrics.DatabaseWatch.
 
-    `read` returns None if the database does not know the reader, `warning` why the reader may lose
-    its place soon and what to do (None: it is safe). `disconnect`, which never raises, is called
-    when `read` fails, and at the end.
+    `read` returns the figures, or None if the database does not know the reader. `find_warning`
+    returns why log that the reader needs may be deleted and what to do, or None if the reader is
+    safe. `disconnect`, which never raises, is called when `read` fails, and at the end.
     """
 
     def __init__(
         self,
         read: Callable[[], R | None],
-        warning: Callable[[R], str | None],
+        find_warning: Callable[[R], str | None],
         disconnect: Callable[[], None],
         seconds: float,
     ) -> None:
-        self._read, self._warning = read, warning
+        self._read, self._find_warning = read, find_warning
         self._disconnect, self._seconds = disconnect, seconds
         self._last: R | None = None
         self._warned = False
@@ -67,7 +67,7 @@ class RetentionWatch(Generic[R]):
                 log.debug("the database cannot be watched: %s", error)
                 self._disconnect()
             else:
-                self._warn(None if self._last is None else self._warning(self._last))
+                self._warn(None if self._last is None else self._find_warning(self._last))
             if self._stop.wait(self._seconds):
                 break
         self._disconnect()

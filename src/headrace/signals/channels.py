@@ -32,7 +32,7 @@ class Channels:
     def __bool__(self) -> bool:
         return self._file is not None or self._topic is not None
 
-    def forget(self, held: SignalProgress) -> None:
+    def acknowledge(self, held: SignalProgress) -> None:
         """Note that the checkpoint contains the progress `held`."""
         if self._file is not None:
             self._file.forget(held.file)

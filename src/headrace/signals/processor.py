@@ -83,7 +83,7 @@ class SignalProcessor(Generic[P]):
         """Apply the signals of channels other than the log; `held` is the checkpoint's progress."""
         if not self._channels:
             return
-        self._channels.forget(held)
+        self._channels.acknowledge(held)
         signals, self._actions.progress = self._channels.take(self._actions.progress)
         for signal in signals:
             self.apply(signal, place)

@@ -18,17 +18,18 @@ from tests.chaos.workloads import signals
 from tests.chaos.workloads.database import KEY, Change, Place, RandomDatabase, Row
 from tests.servers.oracle import PDB, SCHEMA, OracleDatabase
 
-_OWN = ("ID NUMBER(9,0) NOT NULL", "V NUMBER(12,0) NOT NULL")
+_KEY_AND_VERSION = ("ID NUMBER(9,0) NOT NULL", "V NUMBER(12,0) NOT NULL")
 _COLUMNS = {
     "ITEMS": (
-        *_OWN, "NAME VARCHAR2(4000)", "AMOUNT NUMBER(12,3)", "GHOST NUMBER(5,0) INVISIBLE",
-        "AT DATE", "DIGEST RAW(20)",
+        *_KEY_AND_VERSION, "NAME VARCHAR2(4000)", "AMOUNT NUMBER(12,3)",
+        "GHOST NUMBER(5,0) INVISIBLE", "AT DATE", "DIGEST RAW(20)",
     ),
-    "TEXTS": (*_OWN, "NOTE VARCHAR2(200)", "BODY CLOB", "IMAGE BLOB"),
-    "PLAIN": _OWN,
+    "TEXTS": (*_KEY_AND_VERSION, "NOTE VARCHAR2(200)", "BODY CLOB", "IMAGE BLOB"),
+    "PLAIN": _KEY_AND_VERSION,
 }  # fmt: skip
-_PLACES = (*_OWN, "SHAPE SDO_GEOMETRY")
-"""A table of an object type: LogMiner does not support it, so its rows come with snapshots."""
+_UNSUPPORTED_COLUMNS = (*_KEY_AND_VERSION, "SHAPE SDO_GEOMETRY")
+"""The columns of a table with a column of an object type. LogMiner does not support such tables, so
+their rows come from snapshots only."""
 _SIGNALS = [f"{name} VARCHAR2({length}) NOT NULL" for name, length in signals.COLUMNS.items()]
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the database's clock
 _WORDS = (
@@ -48,7 +49,7 @@ _FAULTS = (
     (308, "ADD_LOGFILE"), (310, "FETCH_REDO"), (1001, "FETCH_REDO"), (1013, "FETCH_REDO"),
     (3113, "FETCH_REDO"), (604, "FETCH_REDO"), (3113, "START_LOGMNR"),
 )  # fmt: skip
-"""Errors that servers give now and then, and where."""
+"""ORA codes that servers sometimes raise, and the call that raises each."""
 _HAPPENINGS = (
     *("switch",) * 8, *("signal",) * 3, *("ddl",) * 5, "thread", "delete", "delete", "shut",
     "sessions", "fault", "fault", "scn", "unsupported",
@@ -74,7 +75,7 @@ class RandomOracle(RandomDatabase):
 
     name: ClassVar[str] = "oracle"
     tables = tuple(_COLUMNS)
-    merged = frozenset({"TEXTS"})  # the redo has large objects apart from their rows
+    merged = frozenset({"TEXTS"})  # the redo writes large objects separately from their rows
 
     def __init__(self, server: OracleServer, seed: int) -> None:
         self._server, self._seed = server, seed
@@ -88,7 +89,7 @@ class RandomOracle(RandomDatabase):
         for table, columns in _COLUMNS.items():
             self._database.create_table(table, *columns, key=[KEY])
         rows = [[number, number, "somewhere"] for number in range(1, 6)]
-        self._database.create_table("PLACES", *_PLACES, key=[KEY], rows=rows)
+        self._database.create_table("PLACES", *_UNSUPPORTED_COLUMNS, key=[KEY], rows=rows)
         self._database.create_table(signals.TABLE, *_SIGNALS, key=[KEY])
         self.signals = signals.Signals(self._signal, lambda table: f"{PDB}.{_path(table)}")
         self.happened = Counter()
@@ -122,14 +123,14 @@ class RandomOracle(RandomDatabase):
     def values(
         self, table: str, chance: random.Random, *, is_new: bool = False, is_own: bool = False
     ) -> Row:
-        made: Row = {}
+        row: Row = {}
         for column in self._columns[table][2:]:
             name, kind = column.split()[:2]
             if kind in ("CLOB", "BLOB") and is_own:
-                continue  # how the redo writes that a value is shorter than before is not known
+                continue  # it is not known how the redo describes a value that becomes shorter
             if chance.random() < (0.8 if is_new else 0.3):
-                made[name] = None if chance.random() < 0.1 else _value(kind, chance)
-        return made
+                row[name] = None if chance.random() < 0.1 else _value(kind, chance)
+        return row
 
     def begin(self, chance: random.Random) -> Any:
         thread = chance.choice(sorted(self._threads))
@@ -152,7 +153,7 @@ class RandomOracle(RandomDatabase):
         free = [table for table in self.tables if table not in busy]
         if (offset is None and kind in ("fault", "delete")) or (kind == "ddl" and not free):
             return []
-        done: list[tuple[Place, list[Change]]] = []
+        changes: list[tuple[Place, list[Change]]] = []
         if kind == "switch":
             self._server.apply([{"switch": chance.choice(sorted(self._threads))}])
         elif kind == "scn":
@@ -172,12 +173,13 @@ class RandomOracle(RandomDatabase):
             code, when = chance.choice(_FAULTS)
             self._server.apply([{"error": code, "when": when, "times": 1}])
         elif kind == "ddl":
-            self.reads_ahead |= offset is None  # a table that was altered is read as of a later SCN
-            done = self._alter(chance, chance.choice(free))
-        elif offset is not None:
-            self._forget_logs(chance, offset)
+            # A snapshot reads an altered table as of a later SCN.
+            self.reads_ahead |= offset is None
+            changes = self._alter(chance, chance.choice(free))
+        elif kind == "delete" and offset is not None:
+            self._delete_old_logs(chance, offset)
         self.happened["ddl at first" if kind == "ddl" and offset is None else kind] += 1
-        return done
+        return changes
 
     def _open_or_close(self, chance: random.Random) -> None:
         used = self._server.call("open_threads")
@@ -202,8 +204,8 @@ class RandomOracle(RandomDatabase):
             ]
         )  # fmt: skip
 
-    def _forget_logs(self, chance: random.Random, offset: Mapping[str, Any]) -> None:
-        """Archived logs that the reader does not need any more are deleted, or only their files."""
+    def _delete_old_logs(self, chance: random.Random, offset: Mapping[str, Any]) -> None:
+        """Delete archived logs that the reader does not need any more, or only their files."""
         least = OraclePosition.from_json(dict(offset)).mined_from
         for thread, sequences in self._server.call("logs_before", least).items():
             kind = chance.choice(("delete_logs", "remove_logs"))
@@ -249,7 +251,7 @@ class RandomOracle(RandomDatabase):
     def rows(self, table: str) -> dict[int, Row]:
         kinds = {name: kind for name, kind, *_ in map(str.split, self._columns[table])}
         rows = [
-            {name: _shown(kinds[name], text) for name, text in row.items() if name in kinds}
+            {name: _as_in_events(kinds[name], text) for name, text in row.items() if name in kinds}
             for row in self._server.rows(_path(table))
         ]
         return {int(row[KEY]): row for row in rows}
@@ -262,7 +264,7 @@ class RandomOracle(RandomDatabase):
 
 
 def _wait_less() -> None:
-    """A log that comes in a moment is not waited for as on a server."""
+    """Shorten the reader's waits for redo: the stand-in writes it at once."""
     pacing._SHORTEST_WAIT, pacing._LONGEST_WAIT, pacing._ARCHIVING_WAIT = 0.05, 0.2, 0.02
 
 
@@ -284,8 +286,8 @@ def _value(kind: str, chance: random.Random) -> Any:
     return " ".join(chance.choices(words, k=chance.randint(1, most)))
 
 
-def _shown(kind: str, text: str | None) -> Any:
-    """A kept text as events have it."""
+def _as_in_events(kind: str, text: str | None) -> Any:
+    """Return a stored text in the form that events have."""
     if text is None:
         return None
     if kind in ("NUMBER(9,0)", "NUMBER(12,0)", "NUMBER(5,0)"):

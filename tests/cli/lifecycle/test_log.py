@@ -1,4 +1,4 @@
-"""Output of a verb on standard error."""
+"""The log of a verb, as its messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import headrace.cli
 from headrace.cli.messages import LOG, LogOfMessages, Messages
 
 
-def test_what_is_logged_after_a_verb_goes_to_its_messages_no_more(
+def test_messages_of_a_verb_receive_no_log_after_it_has_ended(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     LogOfMessages(Messages(io.StringIO())).open()
@@ -24,7 +24,7 @@ def test_what_is_logged_after_a_verb_goes_to_its_messages_no_more(
     ]
 
 
-def test_a_message_that_cannot_be_written_ends_nothing(
+def test_a_message_that_cannot_be_written_does_not_end_the_verb(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(logging, "raiseExceptions", False)

@@ -23,7 +23,7 @@ from headrace.sinks.event_log.options import EventLogOptions
 from headrace.sinks.event_log.staged import StagedFile, StagedFiles
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-NOON_US = 1_785_000_000_000_000 // 3_600_000_000 * 3_600_000_000
+HOUR_START_US = 1_785_000_000_000_000 // 3_600_000_000 * 3_600_000_000
 """The beginning of an hour: 2026-07-25 17:00 UTC."""
 HOUR_US = 3_600_000_000
 
@@ -93,14 +93,14 @@ def stage(
     options: EventLogOptions,
     name: str,
     batch: pa.RecordBatch,
-    commit_us: int | Sequence[int] = NOON_US,
+    commit_us: int | Sequence[int] = HOUR_START_US,
 ) -> list[StagedFile]:
     """The files of one task."""
     times = np.broadcast_to(np.array(commit_us, np.int64), batch.num_rows).copy()
     staged = StagedFiles(
         log.staged, name, form_of(options), options.layout, options.limits, sync=options.sync
     )
-    return staged.write(iter([(batch, times)]), NOON_US)
+    return staged.write(iter([(batch, times)]), HOUR_START_US)
 
 
 def add(
@@ -108,7 +108,7 @@ def add(
     options: EventLogOptions,
     number: int,
     sequences: Sequence[int],
-    commit_us: int | Sequence[int] = NOON_US,
+    commit_us: int | Sequence[int] = HOUR_START_US,
 ) -> None:
     """A micro-batch of the query `q`."""
     files = stage(log, options, f"{number}-0-0", event_batch(sequences), commit_us)

@@ -24,7 +24,7 @@ from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.options import COMPRESSIONS, Limits
 from headrace.sinks.lines import LineWriter
 from tests.sinks.event_log.events import (
-    NOON_US,
+    HOUR_START_US,
     event_batch,
     form_of,
     log_options,
@@ -101,7 +101,7 @@ def test_parquet_has_typed_columns(tmp_path) -> None:
     log = EventLog(options.path, tmp_path / "state")
     log.open()
     batch = event_batch([1, 2], topics=["a/b", "a/b"])
-    log.commit(stage(log, options, "1-0-0", batch, [NOON_US + 5, NULL]), 1, "q")
+    log.commit(stage(log, options, "1-0-0", batch, [HOUR_START_US + 5, NULL]), 1, "q")
     (file,) = visible(options.path)
     assert file.parent.relative_to(options.path).parts == (
         "topic=a%2Fb", "date=2026-07-25", "hour=17",
@@ -113,7 +113,7 @@ def test_parquet_has_typed_columns(tmp_path) -> None:
         "sequence": "string", "commit_time": "timestamp[us, tz=UTC]",
     }  # fmt: skip
     assert table["topic"].to_pylist() == ["a/b", "a/b"]
-    assert table["commit_time"].cast(pa.int64()).to_pylist() == [NOON_US + 5, None]
+    assert table["commit_time"].cast(pa.int64()).to_pylist() == [HOUR_START_US + 5, None]
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=20))
@@ -193,7 +193,7 @@ def avro_format(schemas: dict[int, Any]) -> Avro:
 
 def write_avro(form: Avro, batch: pa.RecordBatch, folder: Path) -> list[Path]:
     paths: dict[bytes, Any] = {}
-    for piece in form.pieces(batch, np.full(batch.num_rows, NOON_US, np.int64)):
+    for piece in form.pieces(batch, np.full(batch.num_rows, HOUR_START_US, np.int64)):
         path = folder / f"{len(paths)}.avro"
         if piece.schema not in paths:
             paths[piece.schema] = path, form.open(path, piece.schema)

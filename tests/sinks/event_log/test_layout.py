@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.rows import NULL
 from headrace.sinks.event_log.layout import HOURLY, Layout, parse_path_format, topic_folder
-from tests.sinks.event_log.events import HOUR_US, NOON_US, event_batch
+from tests.sinks.event_log.events import HOUR_START_US, HOUR_US, event_batch
 
 TIMES = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(  # noqa: DTZ001 - made UTC
     lambda at: at.replace(tzinfo=UTC)
@@ -77,7 +77,9 @@ def test_the_folder_of_a_topic_is_one_name_from_which_the_topic_can_be_read(topi
     st.lists(
         st.tuples(
             st.sampled_from(["a", "b", "c/d"]),
-            st.sampled_from([NULL, NOON_US, NOON_US + HOUR_US - 1, NOON_US + HOUR_US, -5]),
+            st.sampled_from(
+                [NULL, HOUR_START_US, HOUR_START_US + HOUR_US - 1, HOUR_START_US + HOUR_US, -5]
+            ),
         ),
         min_size=1,
     )
@@ -86,7 +88,7 @@ def test_a_batch_is_split_into_folders_and_its_records_keep_their_order(rows) ->
     layout = Layout(parse_path_format(HOURLY))
     batch = event_batch(range(len(rows)), topics=[topic for topic, _ in rows])
     times = np.array([time for _, time in rows], np.int64)
-    now = NOON_US + 7 * HOUR_US
+    now = HOUR_START_US + 7 * HOUR_US
     seen = {}
     for folder, part, of_part in layout.split(batch, times, now):
         assert folder not in seen

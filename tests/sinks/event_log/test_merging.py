@@ -16,7 +16,7 @@ from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.merging import Merging
 from headrace.sinks.event_log.options import EventLogOptions
 from tests.sinks.event_log.events import (
-    NOON_US,
+    HOUR_START_US,
     add,
     form_of,
     log_options,
@@ -63,8 +63,9 @@ def test_a_folder_waits_until_its_period_is_over_and_no_file_came_for_a_while(tm
     add(log, options, 1, [1])
     add(log, options, 2, [2])
     assert merging.merge_finished(later(log, 999)) is None
-    assert merging.merge_finished(NOON_US // 1000 + 3_599_999) is None
-    assert [each for each in merging.merge_all(NOON_US // 1000 + 3_599_999) if each.files] == []
+    hour_end_ms = HOUR_START_US // 1000 + 3_599_999
+    assert merging.merge_finished(hour_end_ms) is None
+    assert [merged for merged in merging.merge_all(hour_end_ms) if merged.files] == []
     assert merging.merge_finished(later(log)) is not None
     # A late event comes into a folder that was merged.
     add(log, options, 3, [3])

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.merging import Merging
-from tests.sinks.event_log.events import HOUR_US, NOON_US, add, form_of, log_options
+from tests.sinks.event_log.events import HOUR_START_US, HOUR_US, add, form_of, log_options
 
 BATCHES, EVENTS = 12, 5
 _CHANGES = (
@@ -45,7 +45,7 @@ def kill_at(step: int) -> None:
 
 def times_of(number: int) -> list[int]:
     """Two hours of each micro-batch: a commit has two files."""
-    return [NOON_US + HOUR_US * (event % 2) for event in range(EVENTS)]
+    return [HOUR_START_US + HOUR_US * (event % 2) for event in range(EVENTS)]
 
 
 def write(folder: Path, form: str) -> None:

@@ -1,4 +1,5 @@
-"""The jars that commits of replicas need: pinned in the product, fetched once for the tests."""
+"""The jars that commits of replicas need: headrace pins their versions, the tests fetch them
+once."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from headrace.spark.jvm.jars import find_jars
 
 
 def jars(coordinates: Sequence[str]) -> list[Path]:
-    """The jars of Maven coordinates (`group:name:version`) without what these need in turn. Raises
+    """The jars of Maven coordinates (`group:name:version`) without their dependencies. Raises
     HeadraceError("spark.jars_not_found")."""
     return find_jars(coordinates, None)
 
@@ -38,6 +39,6 @@ def spark_delta_jars() -> list[Path]:
 
 
 def require_delta(spark: SparkSession) -> None:
-    """Skip a test that reads or writes by Spark's own Delta, in a session without it."""
+    """Skip a test that needs Delta's package for Spark, in a session without it."""
     if not spark.conf.get("spark.sql.extensions", ""):
         pytest.skip("Delta has no package for this Spark, or it cannot be fetched here")

@@ -25,9 +25,9 @@ from headrace_demo.db2.peculiarities import Peculiarities
 log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1  # between cycles, if no commit and no waiting caller is known
-_QUIET_CYCLES = 5  # without changes the time of the synchpoint moves twice a second
-_LOOK_S = 0.01
-_CAPTURED_S = 60.0
+_QUIET_CYCLES = 5  # without changes the time of the synchpoint moves every 0.6 seconds
+_CHECK_EVERY_S = 0.01
+_CAPTURED_WITHIN_S = 60.0
 
 _LARGE = ("CLOB", "BLOB", "XML")
 
@@ -56,7 +56,7 @@ class CaptureProgram:
         self._peculiarities = peculiarities or Peculiarities()
         self._chance = random.Random(self._peculiarities.seed)  # noqa: S311 - draws of a seed
         self._thread: threading.Thread | None = None
-        self._register = threading.Lock()  # held while a transaction changes the register
+        self._register_lock = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
         self._hurried = threading.Event()
 
@@ -85,7 +85,7 @@ class CaptureProgram:
         source, changes = quoted(schema, table), quoted(self.changes, name)
         register = quoted(self.control, "IBMSNAP_REGISTER")
         columns = self._captured(schema, table)
-        with self._register, self._session() as execute:
+        with self._register_lock, self._session() as execute:
             for statement in tables.change_table(source, changes, columns):
                 execute(statement, ())
             index = quoted(self.changes, f"{name}_X")
@@ -118,7 +118,7 @@ class CaptureProgram:
         """Ends a registration, like `CALL ASNCDC.REMOVETABLE`; its change table is dropped."""
         name = change_table or f"CDC_{schema}_{table}"
         self.stop_capturing(name)
-        with self._register, self._session() as execute:
+        with self._register_lock, self._session() as execute:
             execute(
                 f"DELETE FROM {quoted(self.control, 'IBMSNAP_REGISTER')} WHERE SOURCE_OWNER = ? "
                 "AND SOURCE_TABLE = ? AND CD_TABLE = ?",
@@ -154,9 +154,9 @@ class CaptureProgram:
             for statement in tables.capturing(source, (self.changes, name), columns, self.width):
                 execute(statement, ())
 
-    def go_on_capturing(self, schema: str, table: str, change_table: str | None = None) -> None:
-        """Resumes writing changes to a change table, for the columns with the names of its table's
-        columns: both may have been altered since `stop_capturing`."""
+    def resume_capturing(self, schema: str, table: str, change_table: str | None = None) -> None:
+        """Resumes writing changes to a change table, for the columns that have the same name and
+        type in both tables: both may have been altered since `stop_capturing`."""
         name = change_table or f"CDC_{schema}_{table}"
         captured = self._columns(self.changes, name)
         columns = tuple(
@@ -169,10 +169,10 @@ class CaptureProgram:
 
     def set_state(self, change_table: str, state: str) -> None:
         """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). If the program runs,
-        the registrations so far have started."""
+        it first starts the registrations that exist."""
         if self.is_running:
             self.advance()
-        with self._register, self._session() as execute:
+        with self._register_lock, self._session() as execute:
             execute(
                 f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET STATE = ? "
                 "WHERE CD_TABLE = ?",
@@ -182,7 +182,7 @@ class CaptureProgram:
     def prune(self, through: bytes) -> None:
         """Deletes rows of change tables and units of work up to and including an LSN."""
         register = quoted(self.control, "IBMSNAP_REGISTER")
-        with self._register, self._session() as execute:
+        with self._register_lock, self._session() as execute:
             self._activate(execute, self._synchpoint(execute))
             for owner, table in self._change_tables(execute):
                 execute(
@@ -242,7 +242,7 @@ class CaptureProgram:
     def await_captured(self) -> bytes:
         """Waits until all commits are captured; returns the synchpoint."""
         assert self._thread is not None, "the program does not run"
-        deadline = Deadline(_CAPTURED_S)
+        deadline = Deadline(_CAPTURED_WITHIN_S)
         with closing(self._connect()) as connection:
             with transaction_on(connection) as execute:
                 committed = self._committed(execute)
@@ -253,7 +253,7 @@ class CaptureProgram:
                     return synchpoint
                 assert not deadline.is_over, "the synchpoint does not move"
                 self.hurry()
-                deadline.pause(_LOOK_S)
+                deadline.pause(_CHECK_EVERY_S)
 
     def synchpoint(self) -> bytes:
         """The LSN up to which changes are captured."""
@@ -281,11 +281,11 @@ class CaptureProgram:
     def _is_stopped_in(self, seconds: float) -> bool:
         self._hurried.wait(seconds)
         self._hurried.clear()
-        lag = self._chance.uniform(0, self._peculiarities.longest_pause)
-        return self._stopping.wait(lag) if lag else self._stopping.is_set()
+        pause = self._chance.uniform(0, self._peculiarities.longest_pause)
+        return self._stopping.wait(pause) if pause else self._stopping.is_set()
 
     def _reached(self, before: bytes, now: bytes) -> bytes:
-        """The LSN that a cycle reaches of the commits since the cycle before."""
+        """The LSN up to which a cycle captures: `now`, or with a lag an earlier one."""
         if self._chance.random() >= self._peculiarities.lag or now <= before:
             return now
         number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
@@ -293,8 +293,8 @@ class CaptureProgram:
 
     def _cycle(self, connection: Any, *, is_reported: bool = True, is_whole: bool = False) -> bool:
         with transaction_on(connection) as execute:
-            now = self._committed(execute)  # after the open transaction's end
-        with self._register, transaction_on(connection) as execute:
+            now = self._committed(execute)  # waits until the open transaction ends
+        with self._register_lock, transaction_on(connection) as execute:
             before = self._synchpoint(execute)
             if not is_whole:
                 now = self._reached(before, now)

@@ -21,12 +21,12 @@ from headrace.connectors.registry import (
 )
 from headrace.errors import HeadraceError
 
-_OF_EVENTS = """headrace reads the existing rows (read), then follows the log (create,
+_EVENTS_TEXT = """headrace reads the existing rows (read), then follows the log (create,
 update, delete) as Debezium events in a Spark stream. Updates show what
 changed: before → after. Live changes run {until};
-then what the events rebuild is compared with the database."""
-_OF_TABLES = """headrace copies each one into a table of {format}, then follows the log, so
-that these tables stay equal to the shop's while it changes.
+then the rows rebuilt from the events are compared with the database."""
+_TABLES_TEXT = """headrace copies each of these tables into a table of {format}, then follows
+the log, so that the copies stay equal to the shop's tables while these change.
 Live changes run {until};
 then all tables are compared with the database, row by row."""
 
@@ -62,15 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo and check the result of its changes; return 1 if it differs from the
-    database."""
-    definition = _demonstrated(arguments.database)
+    """Run the demo and check the result of its changes; return 1 if the result differs
+    from the database."""
+    definition = _definition_with_demo(arguments.database)
     demo = definition.demo
     assert demo is not None
     console = Console(highlight=False)
     server = demo.server if arguments.uri is None else "the server of --uri"
     until = f"for {arguments.seconds:g} seconds" if arguments.seconds else "until Ctrl-C"
-    what = _OF_EVENTS if arguments.tables is None else _OF_TABLES
+    what = _EVENTS_TEXT if arguments.tables is None else _TABLES_TEXT
     console.print(
         Panel.fit(
             f"{_capitalized(server)} with a small shop: customers, products, orders.\n"
@@ -101,7 +101,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
         if arguments.tables is None:
             raise HeadraceError(
                 "cli.demo_output",
-                "--output names a folder for tables, and the demo shows events",
+                "--output is only for tables, but the demo shows events",
                 "Add --tables iceberg or --tables delta, or leave --output out.",
             )
         folder = Path(arguments.output).expanduser().absolute()
@@ -123,7 +123,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
         yield folder
 
 
-def _demonstrated(connector: str | None) -> ConnectorDefinition:
+def _definition_with_demo(connector: str | None) -> ConnectorDefinition:
     """Return the named definition, or the first with a demo; its driver is installed.
 
     Raises HeadraceError("connectors.no_demo"), ("connectors.no_driver"), ("connectors.unknown").

@@ -58,7 +58,7 @@ class VisibleTransactions:
 
 class DeliveredTransactions:
     """Transactions that were delivered and may still be invisible, for example because they are in
-    the log, but wait for a standby. See `snapshots.incremental.visibility.Delivered`.
+    the log, but wait for a standby. See `snapshots.incremental.visibility.DeliveredChanges`.
 
     `next_xid` returns an id that is larger than that of every transaction so far, `visible` the
     transactions that a snapshot sees now.

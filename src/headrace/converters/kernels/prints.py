@@ -31,21 +31,22 @@ from headrace.converters.instructions import (
 )
 
 TEXT_BYTES = 40
-"""Bytes of a printed number in the scratch: an int64 length and 32 bytes."""
+"""Size of the slot for the text of a number, in working memory of the caller: an int64 length and
+32 bytes."""
 
-_SCATTER = 0x9E3779B97F4A7C1  # odd
+_SCATTER = 0x9E3779B97F4A7C1  # multiplies hashes, and must be an odd number
 _NULL = int(NULL)
 _ROW_SIZE = ROW.itemsize
 _POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
 _KIND = offset_in_row("kind")
-_NUMBER_LENGTH = 20  # of the ordinal and the part
+_ORDINAL_AND_PART_LENGTH = 20
 
 
 @part
 def _hexadecimal(value, size, out):
-    """Write `size` bytes of `value` as two digits each; returns their end."""
+    """Write `size` bytes of `value` as two digits each. Return the address after them."""
     for i in range(size):
         store16(out + 2 * i, np.int64(HEXADECIMAL_PAIRS[(value >> (8 * (size - 1 - i))) & 255]))
     return out + 2 * size
@@ -65,33 +66,34 @@ def put_sequence(row, epoch, length, out):
         out = _hexadecimal(high, 8, out)
     out = _hexadecimal(load64(row + _POSITION), 8, out)
     store8(out, 48 + load8(row + _KIND))
-    _put_number_in_place(row, out + 1)
+    _put_ordinal_and_part(row, out + 1)
 
 
 @inlined_part
-def _put_number_in_place(row, out):
+def _put_ordinal_and_part(row, out):
     out = _hexadecimal(load64(row + _ORDINAL), 6, out)
     _hexadecimal(load64(row + _PART), 4, out)
 
 
 @inlined_part
 def put_next_sequence(row, before, epoch, length, out):
-    """Write a sequence like `put_sequence`, after that of the row `before` (0: none): most rows
-    have the same position as the row before, so that its text is copied."""
+    """Write the sequence of `row` like `put_sequence`. `before` is the previous row (0: none),
+    whose sequence ends at `out`: most rows have its position, so that the text is copied."""
     if (
         before
         and load64(row + _POSITION) == load64(before + _POSITION)
         and load64(row + _POSITION_HIGH) == load64(before + _POSITION_HIGH)
         and load8(row + _KIND) == load8(before + _KIND)
     ):
-        _put_number_in_place(row, copy(out - length, length - _NUMBER_LENGTH, out))
+        _put_ordinal_and_part(row, copy(out - length, length - _ORDINAL_AND_PART_LENGTH, out))
     else:
         put_sequence(row, epoch, length, out)
 
 
 @entry
 def write_sequences(rows, selected, count, epoch, length, out):
-    """The sequences of the selected rows (int64 each), `length` bytes each, at `out`."""
+    """Write the sequences of rows to `out`, `length` bytes each. `selected` has the row numbers
+    (int64)."""
     before = np.int64(0)
     for i in range(count):
         row = rows + _ROW_SIZE * load64(selected + 8 * i)
@@ -114,8 +116,8 @@ def print_transaction(transaction, texts):
 
 @part
 def print_clock(state, texts):
-    """Write the times of processing (ms, us, ns since 1970) as decimal texts into the three slots
-    after those of the transaction."""
+    """Write the time of processing in milliseconds, microseconds and nanoseconds since 1970, as
+    decimal texts, into the three slots after those of the transaction."""
     for i in range(3):
         text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + i)
         value = load64(state + 8 * (CLOCK_MS + i))
@@ -130,8 +132,8 @@ def _two_digits(value, out):
 
 @part
 def put_instant(milliseconds, out):
-    """Write `YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999); returns its
-    end, 24 bytes after `out`."""
+    """Write `YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999). Return the
+    address after it, 24 bytes after `out`."""
     days = milliseconds // 86400000
     rest = milliseconds - days * 86400000
     # Howard Hinnant's civil_from_days: years begin in March.
@@ -167,30 +169,32 @@ def put_instant(milliseconds, out):
 
 
 @part
-def patch_slot(address, instruction):
-    """Return the place in the hash table at which the search for a patch begins, before masking."""
+def patch_hash(address, instruction):
+    """Return the hash of a cell and an instruction. Masked, it is the first bucket that is
+    searched."""
     return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
 
 
 @part
 def patch(state, address, length, instruction, out):
-    """Copy the text that Python rendered for the cell at `address`; key and value may render it
-    differently. Returns the new end, IS_NULL, or MISSING if the miss was recorded."""
+    """Copy the text that Python rendered for the cell at `address` and the instruction: key and
+    value may render one cell differently. Return the new end, IS_NULL, or MISSING; a miss is
+    recorded if there is room."""
     if length == 0:
         # The cell after an empty one may have its address; all empty cells are equal.
         address = np.int64(1)
     table = load64(state + 8 * PATCH_TABLE)
     mask = load64(state + 8 * PATCH_MASK)
-    bucket = patch_slot(address, instruction) & mask
+    bucket = patch_hash(address, instruction) & mask
     while True:
-        patch = table + 32 * bucket
-        cell = load64(patch)
+        entry_address = table + 32 * bucket
+        cell = load64(entry_address)
         if cell == 0:
             break
-        if cell == address and load64(patch + 8) == instruction:
-            if load64(patch + 24) < 0:
+        if cell == address and load64(entry_address + 8) == instruction:
+            if load64(entry_address + 24) < 0:
                 return np.int64(IS_NULL)
-            return copy(load64(patch + 16), load64(patch + 24), out)
+            return copy(load64(entry_address + 16), load64(entry_address + 24), out)
         bucket = (bucket + 1) & mask
     count = load64(state + 8 * MISS_COUNT)
     if count < load64(state + 8 * MOST_MISSES):
@@ -208,11 +212,11 @@ def insert_patches(entries, count, table, mask):
     """Put (address, instruction, text, length) entries into an open-addressed table; a length of -1
     is a null."""
     for i in range(count):
-        entry = entries + 32 * i
-        address = load64(entry)
-        instruction = load64(entry + 8)
-        bucket = patch_slot(address, instruction) & mask
+        source = entries + 32 * i
+        address = load64(source)
+        instruction = load64(source + 8)
+        bucket = patch_hash(address, instruction) & mask
         while load64(table + 32 * bucket):
             bucket = (bucket + 1) & mask
         for word in range(4):
-            store64(table + 32 * bucket + 8 * word, load64(entry + 8 * word))
+            store64(table + 32 * bucket + 8 * word, load64(source + 8 * word))

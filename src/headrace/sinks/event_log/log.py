@@ -39,10 +39,10 @@ class EventLog:
 
     def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
         self.path, self.folder, self.sync = Path(path), Path(folder), sync
-        self.own = self.path / OWN_FOLDER
-        self.staged, self.replaced = self.own / "staged", self.own / "replaced"
-        self.merging = self.own / "merging"
-        self._identity = self.own / "log"
+        self.own_folder = self.path / OWN_FOLDER
+        self.staged, self.replaced = self.own_folder / "staged", self.own_folder / "replaced"
+        self.merging = self.own_folder / "merging"
+        self._identity = self.own_folder / "log"
 
     def open(self) -> State:
         """Create the folders and a first state, complete the commit of a killed run, and delete
@@ -201,13 +201,13 @@ class EventLog:
             f"Another process writes the log {self.path}",
             "Stop it first, or name another log and state folder.",
         )
-        with (self.own / "owner").open("ab") as owner, exclusive_lock(owner, in_use):
+        with (self.own_folder / "owner").open("ab") as owner, exclusive_lock(owner, in_use):
             yield
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the log against adding, moving and exchanging files. Raises OSError."""
-        with (self.own / "lock").open("ab") as lock:
+        with (self.own_folder / "lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -215,7 +215,7 @@ class EventLog:
     def merging_alone(self, *, waits: bool) -> Iterator[bool]:
         """Whether no other process merges files; locks merging, and deletes what a killed process
         left. With `waits`, waits for the lock. Raises OSError."""
-        with (self.own / "merging.lock").open("ab") as lock:
+        with (self.own_folder / "merging.lock").open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
             except BlockingIOError:

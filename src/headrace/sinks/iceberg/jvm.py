@@ -98,7 +98,7 @@ class IcebergJvm:
             names = ",".join(self.options.packages)
             raise HeadraceError(
                 "iceberg.other_release",
-                f"Spark's class path has Iceberg {found}, and headrace needs {RELEASE}",
+                f"Spark's class path has Iceberg {found}, but headrace needs {RELEASE} or later",
                 f"Remove the other Iceberg from spark.jars and spark.jars.packages; headrace "
                 f"needs {names}.",
             )

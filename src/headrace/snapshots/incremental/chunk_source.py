@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from headrace.signals.progress import Key, Pending, key_text
 from headrace.snapshots.incremental.rows import ChunkRows
-from headrace.snapshots.incremental.visibility import AT_ONCE, Delivered, Visibility
+from headrace.snapshots.incremental.visibility import AT_ONCE, DeliveredChanges, Visibility
 from headrace.snapshots.tables import TableId
 
 
@@ -113,7 +113,7 @@ class ChunkSource(Protocol[T]):
     """The optional prefix of a table's name in signals: its database and a dot."""
 
     @property
-    def delivered(self) -> Delivered:
+    def delivered(self) -> DeliveredChanges:
         """The changes that the log delivered, and whether snapshots see them."""
         return AT_ONCE
 

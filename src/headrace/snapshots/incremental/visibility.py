@@ -31,7 +31,7 @@ class SeenBefore:
         return ~are_before(rows, self.place)
 
 
-class Delivered(Protocol):
+class DeliveredChanges(Protocol):
     """The changes that were delivered, and whether snapshots see them."""
 
     def begin(self) -> None:
@@ -53,7 +53,7 @@ class Delivered(Protocol):
 
 
 class _SeenAtOnce:
-    """A Delivered for logs whose changes are visible at once."""
+    """The DeliveredChanges of databases whose queries see a transaction before the log has it."""
 
     def begin(self) -> None:
         """Do nothing: every change is visible."""
@@ -69,5 +69,5 @@ class _SeenAtOnce:
         return True
 
 
-AT_ONCE: Delivered = _SeenAtOnce()
+AT_ONCE: DeliveredChanges = _SeenAtOnce()
 """The instance for databases whose queries see a transaction before the log has it."""

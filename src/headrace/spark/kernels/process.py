@@ -13,19 +13,20 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 ANOTHER_COMPILES = "another process compiles"
-"""The line by which the process reports that it waits for another one."""
+"""The line that the process prints while it waits for another process, which compiles the same
+kernels."""
 
 
 def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
-    """Return Python's arguments for a process that compiles these kernels. It prints its progress,
-    two numbers a line: compiled kernels, and all of them; and once that it waits for another
-    process."""
+    """Return Python's arguments for a process that compiles these kernels. Each line of
+    its output has two numbers: how many kernels are compiled, and how many there are. It prints
+    ANOTHER_COMPILES once if it has to wait."""
     return ["-m", "headrace.spark.kernels", "--progress", *map(":".join, kernels)]
 
 
 def start(arguments: Iterable[str]) -> subprocess.Popen[bytes]:
-    """Start the process of `command`. It finds modules where this process does (the working
-    directory is not one of these places by itself), and does not get a terminal's Ctrl-C."""
+    """Start the process of `command`. It finds modules where this process does (`-P`: it looks
+    in the working directory only if sys.path names it), and does not get a terminal's Ctrl-C."""
     path = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
         [sys.executable, "-P", *arguments],
@@ -55,6 +56,6 @@ def require_success(process: subprocess.Popen[bytes]) -> None:
         raise HeadraceError(
             "kernels.not_compiled",
             f"Compiling kernels ended with exit status {process.returncode}",
-            "Its error output says why: often the disk is full, or memory is short (about 1 GB for "
-            "each core).",
+            "The process printed the cause on standard error: often the disk is full, or memory is "
+            "short (about 1 GB for each core).",
         )

@@ -453,8 +453,9 @@ def _twice(where: str, name: str | None = None) -> HeadraceError:
 
 DECLARATION = Declaration(
     "ExtractNewDocumentState",
-    "Puts the document of a change event, as a struct, in place of its envelope: the document "
-    "after the change or what the update changed, and of a delete what its mode says.",
+    "Replaces the envelope of a change event by the document, as a struct: the document after the "
+    "change, or the fields that the update changed. `delete.tombstone.handling.mode` decides what "
+    "a delete becomes. The field `id` of the key becomes the value of `_id` with its type.",
     ExtractNewDocumentStateOptions,
     ExtractNewDocumentState,
     former_document_options,

@@ -97,7 +97,8 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         choice(ArrayEncoding),
         "array",
         Group.CONVERTERS,
-        "Arrays as arrays, whose elements have one type, or as structs with the fields _0, _1, …",
+        "The form of arrays. `array`: an array whose elements have one type. `document`: a struct "
+        "with the fields _0, _1, …",
     )
     flatten_struct = Property(
         "flatten.struct",
@@ -175,8 +176,8 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         one_of("none", "debezium-3.6"),
         "none",
         Group.CONVERTERS,
-        "The release whose quirks are reproduced; by default the connector's "
-        "`headrace.compatibility`.",
+        "The release of Debezium whose behaviour is reproduced where headrace intentionally "
+        "differs; by default the connector's `headrace.compatibility`.",
     )
 
 

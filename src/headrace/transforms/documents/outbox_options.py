@@ -1,4 +1,4 @@
-"""Options of the router of an outbox of documents."""
+"""Options of MongoEventRouter."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _INVALID = "collection.op.invalid.behavior"
 _INVALID_IN_CODE = "table.op.invalid.behavior"
 
 
-class EventRouterOptions(OutboxOptions):
-    """Options of the router of an outbox of documents."""
+class MongoEventRouterOptions(OutboxOptions):
+    """Options of MongoEventRouter."""
 
     collection_field_event_id = text(
         "collection.field.event.id", "_id", "The field that becomes the header `id`."
@@ -36,7 +36,8 @@ class EventRouterOptions(OutboxOptions):
     collection_field_event_schema_version = text(
         "collection.field.event.schema.version",
         "",
-        "The field that becomes the version of the value's schema, if fields are placed in it.",
+        "The field that becomes the version of the value's schema, if the placement option puts "
+        "fields into the value.",
     )
     collection_fields_additional_placement = placement(
         "collection.fields.additional.placement", "field"
@@ -55,6 +56,7 @@ class EventRouterOptions(OutboxOptions):
 
 
 def other_names(options: Mapping[str, str]) -> Iterator[FormerOption]:
-    """Yield the replacement of the name in Debezium's code by the option's name in its manual."""
+    """Yield how `table.op.invalid.behavior`, which Debezium's code reads, is replaced by
+    `collection.op.invalid.behavior`, the name in Debezium's manual, if the first is given."""
     if _INVALID_IN_CODE in options:
         yield FormerOption(_INVALID_IN_CODE, _INVALID, {_INVALID: options[_INVALID_IN_CODE]})

@@ -10,7 +10,7 @@ from headrace.config.kinds import TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import connect_values
-from headrace.connect.records import Records, Shape, struct_of
+from headrace.connect.records import Node, Records, Shape, struct_of
 from headrace.connect.schema import SCHEMALESS, Type
 from headrace.transforms.example import Example
 from headrace.transforms.parts import Part
@@ -24,7 +24,7 @@ class HoistFieldOptions(Configuration):
 
 
 class HoistField:
-    """See OF_VALUE."""
+    """Puts the whole key or value into one field of a struct."""
 
     ordering = Ordering.KEEPS_KEY
 
@@ -39,11 +39,10 @@ class HoistField:
         node = self._part.node(records.shape)
         if node is None:
             return [records]
-        return self._present(records)
+        return self._hoist_present(records, node)
 
-    def _present(self, records: Records) -> Iterator[Records]:
-        node = self._part.node(records.shape)
-        assert node is not None
+    def _hoist_present(self, records: Records, node: Node) -> Iterator[Records]:
+        """Yield absent keys or values unchanged, and the others hoisted."""
         if node.schema.type is Type.ANY or not records.shape.null_has_schema:
             absent = self._part.absent(records)
             if absent.any():
@@ -55,8 +54,8 @@ class HoistField:
             yield records.with_shape(self._shapes(records.shape))
             return
         shape = self._schemaless(records.shape)
-        made = [{self._field: value} for value in connect_values(records, node)]
-        yield with_values(records, self._part.node(shape), made).with_shape(shape)  # type: ignore[arg-type]
+        structs = [{self._field: value} for value in connect_values(records, node)]
+        yield with_values(records, self._part.node(shape), structs).with_shape(shape)  # type: ignore[arg-type]
 
     def _hoisted(self, shape: Shape) -> Shape:
         node = self._part.node(shape)

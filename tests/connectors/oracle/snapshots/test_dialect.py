@@ -76,7 +76,7 @@ def test_no_text_of_a_bound_leaves_its_literal(text: str, name: str) -> None:
 
 def test_rows_are_read_as_of_the_snapshot_and_after_a_row_as_of_a_later_scn() -> None:
     chunk = Chunk(0, 1, Cut.KEY, lower=("5",), upper=("9",))
-    query = RowsQuery(("S", "T"), (ID, AT), (ID,), chunk, 70, later=True)
+    query = RowsQuery(("S", "T"), (ID, AT), (ID,), chunk, 70, may_read_later=True)
     columns = '"t"."ID", TO_CHAR("t"."AT", \'SYYYY-MM-DD HH24:MI:SS.FF9\') AS "AT"'
     assert query.statement(70) == (
         f'SELECT {columns} FROM "S"."T" AS OF SCN 70 "t" '

@@ -1,4 +1,4 @@
-"""The events of Debezium's documentation, from redo rows that have what they show."""
+"""The example events of Debezium's documentation, made from redo rows with the same values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ANNE = {
 }
 ROW_ID = "AAASgjAAMAAAACnAAA"
 RS_ID = " 001234.00012345.0124 "
-OTHERS = (
+OTHER_COLUMNS = (
     "\"FIRST_NAME\" = 'Anne' and \"LAST_NAME\" = 'Kretchmar' and \"EMAIL\" = 'annek@noanswer.org'"
 )
 SOURCE = {
@@ -98,7 +98,7 @@ def readers() -> Iterator[list[OracleReader]]:
         reader.stop()
 
 
-def begun(
+def started_reader(
     readers: list[OracleReader],
     database: OracleDatabase,
     tables: list[dict[str, Any]],
@@ -106,36 +106,36 @@ def begun(
     state: dict[str, Any] | None = None,
     **more: str,
 ) -> OracleReader:
-    """A reader of a database at SCN 2122000, or of another one."""
+    """Start a reader. The database is at SCN 2122000, unless `state` has another SCN."""
     given = {"scn": 2122000, "advances": False, **(state or {})}
     database.server.load({"database": given, "tables": tables})
-    changed = {
+    properties = {
         "topic_prefix": "server1",
         "table_include_list": r"INVENTORY\..*,DEBEZIUM\..*",
         "include_schema_changes": "false",
         "log_mining_read_only": "true",
     }
-    reader = OracleReader.of(database, **(changed | more))
+    reader = OracleReader.of(database, **(properties | more))
     readers.append(reader)
     return reader
 
 
 def source_of(value: dict[str, Any]) -> dict[str, Any]:
-    """The source block but for the release."""
+    """The source block without the release."""
     return {name: member for name, member in value["source"].items() if name != "version"}
 
 
-INSERTED = (
+INSERT_STATEMENT = (
     'insert into "INVENTORY"."CUSTOMERS"("ID","FIRST_NAME","LAST_NAME","EMAIL")'
     " values ('1004','Anne','Kretchmar','annek@noanswer.org');"
 )
 
 
-def test_a_create_is_that_of_the_documentation(
+def test_a_create_event_equals_that_of_the_documentation(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(readers, oracle_database, [CUSTOMERS])
-    oracle_database.server.apply(transaction("INSERT", INSERTED))
+    reader = started_reader(readers, oracle_database, [CUSTOMERS])
+    oracle_database.server.apply(transaction("INSERT", INSERT_STATEMENT))
     (value,) = reader.await_changes(1)
     assert (value["before"], value["after"], value["op"]) == (None, ANNE, "c")
     assert source_of(value) == SOURCE
@@ -150,14 +150,16 @@ def test_a_create_is_that_of_the_documentation(
 def test_an_update_has_the_old_row_and_a_delete_is_followed_by_a_tombstone(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(readers, oracle_database, [CUSTOMERS])
-    updated = (
+    reader = started_reader(readers, oracle_database, [CUSTOMERS])
+    update_statement = (
         'update "INVENTORY"."CUSTOMERS" set "FIRST_NAME" = \'Anne Marie\' where "ID" = \'1004\''
     )
-    oracle_database.server.apply(transaction("UPDATE", f"{updated} and {OTHERS};"))
-    deleted = f'delete from "INVENTORY"."CUSTOMERS" where "ID" = \'1004\' and {OTHERS};'
+    oracle_database.server.apply(transaction("UPDATE", f"{update_statement} and {OTHER_COLUMNS};"))
+    delete_statement = (
+        f'delete from "INVENTORY"."CUSTOMERS" where "ID" = \'1004\' and {OTHER_COLUMNS};'
+    )
     more = {"xid": "07001c0027030000", "scn": 2122188}
-    oracle_database.server.apply(transaction("DELETE", deleted, **more))
+    oracle_database.server.apply(transaction("DELETE", delete_statement, **more))
     update, delete = reader.await_changes(2)
     assert (update["before"], update["after"]) == (ANNE, {**ANNE, "FIRST_NAME": "Anne Marie"})
     assert source_of(update) == SOURCE
@@ -167,12 +169,12 @@ def test_an_update_has_the_old_row_and_a_delete_is_followed_by_a_tombstone(
     assert reader.in_order()[-1]["value"] is None
 
 
-def test_another_key_is_a_delete_a_tombstone_and_a_create_that_name_each_other(
+def test_a_change_of_key_becomes_a_delete_a_tombstone_and_a_create_with_headers_for_both_keys(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(readers, oracle_database, [CUSTOMERS])
-    changed = 'update "INVENTORY"."CUSTOMERS" set "ID" = \'1005\' where "ID" = \'1004\''
-    oracle_database.server.apply(transaction("UPDATE", f"{changed} and {OTHERS};"))
+    reader = started_reader(readers, oracle_database, [CUSTOMERS])
+    key_update = 'update "INVENTORY"."CUSTOMERS" set "ID" = \'1005\' where "ID" = \'1004\''
+    oracle_database.server.apply(transaction("UPDATE", f"{key_update} and {OTHER_COLUMNS};"))
     delete, create = reader.await_changes(2)
     assert [value["op"] for value in (delete, create)] == ["d", "c"]
     assert (delete["before"], create["after"]) == (ANNE, {**ANNE, "ID": 1005})
@@ -191,14 +193,14 @@ def test_another_key_is_a_delete_a_tombstone_and_a_create_that_name_each_other(
     assert named[1]["__debezium.oldkey"] == {"ID": 1004}
 
 
-def test_a_row_of_a_snapshot_is_of_no_transaction(
+def test_a_row_of_a_snapshot_has_no_transaction(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(readers, oracle_database, [CUSTOMERS], snapshot_mode="initial")
+    reader = started_reader(readers, oracle_database, [CUSTOMERS], snapshot_mode="initial")
     (value,) = reader.await_changes(1)
     sally = dict(zip(ANNE, CUSTOMERS["rows"][0], strict=True))  # type: ignore[arg-type]
     assert (value["before"], value["after"], value["op"]) == (None, sally, "r")
-    of_none = (
+    null_members = (
         "txId", "commit_scn", "rs_id", "redo_thread", "user_name", "row_id", "commit_ts_ms",
         "start_scn", "start_ts_ms", "txSeq",
     )  # fmt: skip
@@ -206,15 +208,21 @@ def test_a_row_of_a_snapshot_is_of_no_transaction(
     # The stand-in's clock counts a second for each SCN.
     times = dict(zip(("ts_ms", "ts_us", "ts_ns"), (source["ts_ms"] * 10**n for n in (0, 3, 6)),
                      strict=True))  # fmt: skip
-    expected = {**SOURCE, **dict.fromkeys(of_none), **times, "scn": "2122000", "snapshot": "last"}
+    expected = {
+        **SOURCE,
+        **dict.fromkeys(null_members),
+        **times,
+        "scn": "2122000",
+        "snapshot": "last",
+    }
     assert source == expected
 
 
-def test_a_truncation_is_that_of_the_documentation(
+def test_a_truncate_event_equals_that_of_the_documentation(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
     table = {"name": "DEBEZIUM.TEST_TABLE", "columns": ["ID NUMBER(9,0) NOT NULL"], "key": ["ID"]}
-    reader = begun(
+    reader = started_reader(
         readers,
         oracle_database,
         [table],
@@ -258,34 +266,36 @@ def test_a_truncation_is_that_of_the_documentation(
 def test_a_record_set_id_loses_the_blanks_around_it(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(readers, oracle_database, [CUSTOMERS])
+    reader = started_reader(readers, oracle_database, [CUSTOMERS])
     rs_id = " 0x000123.00004567.0010 "
-    oracle_database.server.apply(transaction("INSERT", INSERTED, rs_id=rs_id))
+    oracle_database.server.apply(transaction("INSERT", INSERT_STATEMENT, rs_id=rs_id))
     (value,) = reader.await_changes(1)
     assert value["source"]["rs_id"] == "0x000123.00004567.0010"
 
 
-@pytest.mark.parametrize("masks", [True, False])
-def test_statements_that_show_what_masks_hide_are_warned_of(
+@pytest.mark.parametrize("has_mask", [True, False])
+def test_a_warning_says_that_redo_sql_has_masked_values(
     readers: list[OracleReader],
     oracle_database: OracleDatabase,
     caplog: pytest.LogCaptureFixture,
-    masks: bool,
+    has_mask: bool,
 ) -> None:
-    mask = {"column.mask.with.5.chars": r"INVENTORY.CUSTOMERS.EMAIL"} if masks else {}
-    reader = begun(readers, oracle_database, [CUSTOMERS], log_mining_include_redo_sql="true")
+    mask = {"column.mask.with.5.chars": r"INVENTORY.CUSTOMERS.EMAIL"} if has_mask else {}
+    reader = started_reader(
+        readers, oracle_database, [CUSTOMERS], log_mining_include_redo_sql="true"
+    )
     reader.configure({**reader.properties, **mask})
     reader.restart()
-    oracle_database.server.apply(transaction("INSERT", INSERTED))
+    oracle_database.server.apply(transaction("INSERT", INSERT_STATEMENT))
     (value,) = reader.await_changes(1)
-    assert value["source"]["redo_sql"] == INSERTED
-    assert ("those that column.mask.with.… hides" in caplog.text) is masks
+    assert value["source"]["redo_sql"] == INSERT_STATEMENT
+    assert ("those that column.mask.with.… hides" in caplog.text) is has_mask
 
 
 def test_a_pluggable_database_may_have_a_name_in_quotes(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
-    reader = begun(
+    reader = started_reader(
         readers,
         oracle_database,
         [CUSTOMERS],
@@ -293,7 +303,7 @@ def test_a_pluggable_database_may_have_a_name_in_quotes(
         database_pdb_name='"My Pdb"',
         provide_transaction_metadata="true",
     )
-    oracle_database.server.apply(transaction("INSERT", INSERTED))
+    oracle_database.server.apply(transaction("INSERT", INSERT_STATEMENT))
     (value,) = reader.await_changes(1)
     assert value["source"]["db"] == "My Pdb"
     reader.step_until(lambda: len(reader.borders()) == 2)
@@ -301,7 +311,7 @@ def test_a_pluggable_database_may_have_a_name_in_quotes(
     assert counted["data_collection"] == "My Pdb.INVENTORY.CUSTOMERS"
 
 
-WORKED_VALUES = {
+DOCUMENTED_VALUES = {
     "ONE": ("NUMBER(38)", "1", "AQ=="),
     "SEVENTY": ("INTEGER", "77", "TQ=="),
     "MORE": ("NUMBER(38,0)", "4444", "EVw="),
@@ -315,20 +325,22 @@ WORKED_VALUES = {
 """Columns by name: type, the redo's text, what events have (decimal.handling.mode=precise)."""
 
 
-def test_numbers_are_those_of_the_documentation(
+def test_numbers_equal_those_of_the_documentation(
     readers: list[OracleReader], oracle_database: OracleDatabase
 ) -> None:
     columns = [
         "ID NUMBER(9,0) NOT NULL",
-        *(f"{name} {worked[0]}" for name, worked in WORKED_VALUES.items()),
+        *(f"{name} {documented[0]}" for name, documented in DOCUMENTED_VALUES.items()),
     ]
     table = {"name": "INVENTORY.NUMBERS", "columns": columns, "key": ["ID"]}
-    reader = begun(readers, oracle_database, [table])
-    names = ",".join(f'"{name}"' for name in ("ID", *WORKED_VALUES))
+    reader = started_reader(readers, oracle_database, [table])
+    names = ",".join(f'"{name}"' for name in ("ID", *DOCUMENTED_VALUES))
     values = ",".join(
-        f"'{text}'" for text in ("1", *(value[1] for value in WORKED_VALUES.values()))
+        f"'{text}'" for text in ("1", *(value[1] for value in DOCUMENTED_VALUES.values()))
     )
-    inserted = f'insert into "INVENTORY"."NUMBERS"({names}) values ({values});'
-    oracle_database.server.apply(transaction("INSERT", inserted, table="INVENTORY.NUMBERS"))
+    insert_statement = f'insert into "INVENTORY"."NUMBERS"({names}) values ({values});'
+    oracle_database.server.apply(transaction("INSERT", insert_statement, table="INVENTORY.NUMBERS"))
     (value,) = reader.await_changes(1)
-    assert value["after"] == {"ID": 1} | {name: worked[2] for name, worked in WORKED_VALUES.items()}
+    assert value["after"] == {"ID": 1} | {
+        name: documented[2] for name, documented in DOCUMENTED_VALUES.items()
+    }

@@ -65,7 +65,7 @@ def test_a_table_with_a_column_of_every_type_is_read_back(lake: Lake, tmp_path: 
     }
 
 
-def test_a_table_that_is_there_is_not_created_again(lake: Lake) -> None:
+def test_a_table_that_exists_is_not_created_again(lake: Lake) -> None:
     lake.create(NAME, EVERY_TYPE, {})
     with pytest.raises(HeadraceError) as raised:
         lake.create(NAME, EVERY_TYPE, {})
@@ -78,11 +78,11 @@ def test_a_namespace_that_somebody_creates_meanwhile_is_used(
     catalog = lake._catalog  # type: ignore[attr-defined]
     lake.create(NAME, EVERY_TYPE, {})
 
-    class Late:
+    class LateNamespaceCatalog:
         """A catalog that shows the namespace only after an attempt to create it."""
 
         answers = [False, True]  # noqa: RUF012
-        refused = 0
+        attempts = 0
 
         def __getattr__(self, name: str) -> Any:
             return getattr(catalog, name)
@@ -91,14 +91,14 @@ def test_a_namespace_that_somebody_creates_meanwhile_is_used(
             return self.answers.pop(0)
 
         def createNamespace(self, namespace: Any) -> None:
-            self.refused += 1
+            self.attempts += 1
             catalog.createNamespace(namespace)
 
-    late = Late()
+    late = LateNamespaceCatalog()
     monkeypatch.setattr(lake, "_catalog", late)
     other = TableName(NAME.namespace, "more")
     lake.create(other, EVERY_TYPE, {})
-    assert late.refused == 1
+    assert late.attempts == 1
     assert lake.table(other) is not None
 
 
@@ -114,7 +114,7 @@ def test_columns_that_iceberg_cannot_take_are_named_before_anything_is_made(lake
     assert lake.table(NAME) is None
 
 
-def test_narrow_and_large_types_are_kept_in_their_standard_forms(lake: Lake) -> None:
+def test_types_that_iceberg_lacks_become_types_that_hold_their_values(lake: Lake) -> None:
     schema = TableSchema(
         (
             Column("id", pa.int16()),
@@ -135,9 +135,9 @@ def test_narrow_and_large_types_are_kept_in_their_standard_forms(lake: Lake) -> 
     ]
 
 
-def test_another_release_of_iceberg_is_named(lake: Lake) -> None:
+def test_an_iceberg_that_is_too_old_is_refused_with_both_releases(lake: Lake) -> None:
     java = lake._java  # type: ignore[attr-defined]
     java._check_release("1.12.0")
     java._check_release("1.20.1")
-    with pytest.raises(HeadraceError, match=r"has Iceberg 1\.10\.0, and headrace needs 1\.12\.0"):
+    with pytest.raises(HeadraceError, match=r"has Iceberg 1\.10\.0, but headrace needs 1\.12\.0"):
         java._check_release("1.10.0")

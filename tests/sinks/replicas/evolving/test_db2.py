@@ -83,7 +83,7 @@ class EvolvingDb2(EvolvingSource):
             changes = quoted(capture.changes, f"CDC_{SCHEMA}_{table}")
             if "KEY" not in clause:
                 self.database.execute(f"ALTER TABLE {changes} {clause}")
-        capture.go_on_capturing(SCHEMA, table)
+        capture.resume_capturing(SCHEMA, table)
 
     def rename(self, table: str, column: str, late: str) -> None:
         """Rename a column of a table and of its change table."""
@@ -91,7 +91,7 @@ class EvolvingDb2(EvolvingSource):
         capture.stop_capturing(f"CDC_{SCHEMA}_{table}")
         for each in (f"{SCHEMA}.{table}", quoted(capture.changes, f"CDC_{SCHEMA}_{table}")):
             self.database.execute(f"RENAME COLUMN {each}.{column} TO {late}")
-        capture.go_on_capturing(SCHEMA, table)
+        capture.resume_capturing(SCHEMA, table)
 
     def change(self, table: str) -> None:
         """A row comes, one changes, the key of one changes, and one goes."""

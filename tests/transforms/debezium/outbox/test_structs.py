@@ -1,4 +1,5 @@
-"""Payloads of JSON taken apart by their structures, beside the same one by one."""
+"""JSON payloads that are parsed together by structure give the same result as each payload parsed
+alone."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def _records(texts: list[str | None]) -> Records:
     return records
 
 
-def _plainly(text: str | None, *, keeps_nulls: bool) -> tuple[Schema, object] | None:
+def _expanded_alone(text: str | None, *, keeps_nulls: bool) -> tuple[Schema, object] | None:
     try:
         return expanded(text or "", keeps_nulls=keeps_nulls)
     except (ValueError, RecursionError):
@@ -58,32 +59,36 @@ def _plainly(text: str | None, *, keeps_nulls: bool) -> tuple[Schema, object] | 
 
 
 def _check(texts: list[str | None], *, keeps_nulls: bool = False) -> np.ndarray:
-    """Whether each text is left to Python."""
+    """Compare texts that are split together with each text alone. Return the mask of texts that the
+    kernel leaves to Python."""
     records = _records(texts)
     assert records.shape.value is not None
     taken_apart, left = split_payloads(records, values(records, records.shape.value))
     seen: dict[int, Any] = {}
-    places_read = np.flatnonzero(~left)
+    read_rows = np.flatnonzero(~left)
     for rows in taken_apart:
         payload = ExpandedPayload.of(rows, keeps_nulls=keeps_nulls)
-        places = rows.records.place.tolist()
+        row_numbers = rows.records.place.tolist()
         if payload.is_left:
-            left[places_read[rows.members]] = True
+            left[read_rows[rows.members]] = True
             continue
         if payload.node is None:
-            seen |= dict.fromkeys(places)
+            seen |= dict.fromkeys(row_numbers)
             continue
-        part = rows.with_columns(rows.records, payload.columns, payload.rendered)
-        made = connect_values(part, payload.node)
-        seen |= {at: (payload.node.schema, each) for at, each in zip(places, made, strict=True)}
+        records = rows.with_columns(rows.records, payload.columns, payload.rendered)
+        expanded_values = connect_values(records, payload.node)
+        seen |= {
+            row: (payload.node.schema, value)
+            for row, value in zip(row_numbers, expanded_values, strict=True)
+        }
     assert sorted(seen) == np.flatnonzero(~left).tolist()
-    for at, made_payload in seen.items():
-        assert made_payload == _plainly(texts[at], keeps_nulls=keeps_nulls), texts[at]
+    for row, result in seen.items():
+        assert result == _expanded_alone(texts[row], keeps_nulls=keeps_nulls), texts[row]
     return left
 
 
 @given(st.lists(_PAYLOADS | st.none(), min_size=1, max_size=5), st.booleans())
-def test_payloads_are_those_that_each_text_gives_alone(
+def test_texts_that_are_split_together_give_the_payloads_of_each_text_alone(
     texts: list[str | None], keeps_nulls: bool
 ) -> None:
     _check(texts, keeps_nulls=keeps_nulls)
@@ -106,18 +111,19 @@ def test_numbers_of_an_array_that_a_double_may_not_hold_are_left_to_python() -> 
     assert _check(list(texts)).all()
 
 
-def test_equal_arrays_lie_at_one_address() -> None:
+def test_equal_arrays_are_rendered_once_and_shared() -> None:
     texts = [f'{{"n": {n}, "lines": [{{"sku": {n % 2}}}]}}' for n in range(6)]
     records = _records(list(texts))
     assert records.shape.value is not None
     ((rows,), _) = split_payloads(records, values(records, records.shape.value))
     payload = ExpandedPayload.of(rows, keeps_nulls=False)
-    part = rows.with_columns(rows.records, payload.columns, payload.rendered)
+    expanded_records = rows.with_columns(rows.records, payload.columns, payload.rendered)
     assert payload.rendered == (1,)
-    lines = part.columns[payload.columns[1]].table[part.rows, ADDRESS]
+    column = expanded_records.columns[payload.columns[1]]
+    lines = column.table[expanded_records.rows, ADDRESS]
     assert len(set(lines.tolist())) == 2
     assert payload.node is not None
-    assert connect_values(part, payload.node) == [json.loads(text) for text in texts]
+    assert connect_values(expanded_records, payload.node) == [json.loads(text) for text in texts]
 
 
 def test_objects_and_arrays_are_taken_apart() -> None:

@@ -16,8 +16,9 @@ _NUMBERED = re.compile(r"OBJ# ?([0-9]+)")
 
 
 class ObjectNames:
-    """Names from the data dictionary, asked on a connection where the tables are; the names of
-    tables that are dropped later are kept. Methods raise DriverError."""
+    """The names that the data dictionary has, read on a connection to the container with the
+    tables. Names that were read stay known after the table is dropped. Methods raise
+    DriverError."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -26,8 +27,8 @@ class ObjectNames:
         self._read()
 
     def find(self, name: str) -> Path | None:
-        """Return schema and name of the table for a name that LogMiner gave; None: it is not known,
-        or the name is a plain one."""
+        """Return schema and name of the table for a name that LogMiner gave. None: the table is not
+        known, or `name` is an ordinary table name."""
         if name.startswith(RECYCLED):
             if name not in self._recycled:
                 rows = self._connection.rows(sql.RECYCLED(), {"name": name})
@@ -39,7 +40,7 @@ class ObjectNames:
         number = int(numbered[1])
         if number not in self._paths:
             self._read()
-            self._paths.setdefault(number, None)  # numbers are not used for other tables
+            self._paths.setdefault(number, None)  # Oracle does not reuse numbers of tables
         return self._paths[number]
 
     def _read(self) -> None:

@@ -1,5 +1,6 @@
-"""The query by which a task reads a chunk of a snapshot: as of the snapshot's SCN. If that is gone
-from undo and the stream brings rows up to date, the rest is read as of a later SCN."""
+"""The query by which a task reads a chunk of a snapshot: as of the snapshot's SCN. If undo no
+longer has the rows as of that SCN, and streaming follows, the remaining rows are read as of a later
+SCN."""
 
 from __future__ import annotations
 
@@ -12,17 +13,18 @@ from headrace.relational.reading.chunk_sql import Path
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk
 
-UNDO_GONE = frozenset({1555, 22924})
-"""ORA codes of rows whose former versions are gone from undo."""
-GONE = UNDO_GONE | {1466, 8180, 8181}
-"""ORA codes of rows that can no longer be read as of an SCN."""
+ROWS_GONE_FROM_UNDO = frozenset({1555, 22924})
+"""ORA codes: undo no longer has the former versions of rows."""
+SCN_NOT_READABLE = ROWS_GONE_FROM_UNDO | {1466, 8180, 8181}
+"""ORA codes: rows can no longer be read as of an SCN, for this or another reason."""
 
 
 @dataclass(frozen=True)
 class RowsQuery:
-    """The query of `columns` of a table, in the order of its `key`, or of a statement of the user
-    (`override`). `later`: its rows, which are ordered by a key that is among the columns, may be
-    read as of a later SCN than `scn`. Picklable."""
+    """The query of `columns` of a table or its partition (`leaf`), in the order of its `key`, or of
+    a statement of the user (`override`), to which neither key nor condition is added.
+    `may_read_later`: rows may be read as of a later SCN than `scn`; only for chunks of a key whose
+    columns are all read. Picklable."""
 
     leaf: Path
     columns: tuple[Column, ...]
@@ -31,7 +33,7 @@ class RowsQuery:
     scn: int
     condition: str | None = None
     override: str | None = None
-    later: bool = False
+    may_read_later: bool = False
 
     def statement(self, scn: int, after: tuple[str, ...] | None = None) -> str:
         """Return the query of the rows as of an SCN, after a key if one is given."""
@@ -47,10 +49,10 @@ class RowsQuery:
         return statements.chunk(self.leaf, (), self.key, self.chunk, condition, selected)
 
     def key_of(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
-        """Return the key, as texts, of a row that the driver returned; None: no statement can
-        contain it, because its bytes are not text."""
-        places = {column.name: place for place, column in enumerate(self.columns)}
-        values = tuple(row[places[column.name]] for column in self.key)
+        """Return the key, as texts, of a row that the driver returned. None: the key has bytes that
+        are not text, so no statement can contain the key."""
+        indexes = {column.name: index for index, column in enumerate(self.columns)}
+        values = tuple(row[indexes[column.name]] for column in self.key)
         if has_mark(values):
             return None
         (texts,) = key_texts([values], self.key)

@@ -1,4 +1,4 @@
-"""The current rows of Oracle's tables, read beside the stream: see
+"""The current rows of Oracle's tables, read while the query streams: see
 `snapshots.incremental.current_rows`."""
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def current_rows(config: OracleConfig) -> CurrentRows:
         settings_of(config, capture),
         lambda data: Offset.from_json(data, config.topic_prefix, OraclePosition.from_json),
         chunks.position,
+        # A place is one more than the last SCN that the rows contain.
         lambda place: f"SCN {scn_of(place) - 1}",
         partial(key_condition, quoted),
     )

@@ -15,7 +15,11 @@ from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect, translated_error
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.reading.chunk_query import GONE, UNDO_GONE, RowsQuery
+from headrace.connectors.oracle.reading.chunk_query import (
+    ROWS_GONE_FROM_UNDO,
+    SCN_NOT_READABLE,
+    RowsQuery,
+)
 from headrace.connectors.oracle.rows.images import images_of
 from headrace.connectors.oracle.types.declarations import LONG_VALUES
 from headrace.errors import HeadraceError
@@ -51,17 +55,21 @@ class OracleSnapshotRows(SnapshotRows):
             try:
                 for block, last in self._read(rows.statement(scn, last_key), facts):
                     yield block
-                    if rows.later:
+                    if rows.may_read_later:
                         last_key = rows.key_of(last) or last_key
                 return
             except DriverError as error:
-                if rows.later and error.code in GONE and attempt < self._most_scns:
+                if (
+                    rows.may_read_later
+                    and error.code in SCN_NOT_READABLE
+                    and attempt < self._most_scns
+                ):
                     scn = self._now()
                     reason = self._config.hidden.in_error(error.text)
                     log.warning("%s is read further as of SCN %d: %s", facts.name, scn, reason)
                     continue
                 problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
-                if error.code in UNDO_GONE and not rows.later:
+                if error.code in ROWS_GONE_FROM_UNDO and not rows.may_read_later:
                     problem = _no_later_scn(problem)
                 elif error.code == _NO_TABLE and rows.override is None:
                     problem = altered(problem)

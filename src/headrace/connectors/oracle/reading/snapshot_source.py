@@ -24,7 +24,7 @@ from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import BoundaryMode
-from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
+from headrace.connectors.oracle.reading.chunk_query import SCN_NOT_READABLE, RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, SQLGLOT, sql_at
 from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader, altered
@@ -216,7 +216,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             for first in range(0, len(paths), _PROBED_TABLES):
                 connection.rows(sql_at(scn).filled(paths[first : first + _PROBED_TABLES]))
         except DriverError as error:
-            if error.code in GONE:
+            if error.code in SCN_NOT_READABLE:
                 return error
             raise
         return None
@@ -408,7 +408,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             self._present().scn,
             condition,
             override,
-            later=self._streams and bool(key) and {column.name for column in key} <= set(names),
+            may_read_later=self._streams
+            and bool(key)
+            and {column.name for column in key} <= set(names),
         )
 
 

@@ -1,5 +1,5 @@
-"""Closes current versions of a history that no change of their key closes: after a TRUNCATE, and
-those that a new copy of the table does not have."""
+"""Ends the current versions in a history table that no change of their key ends: after a TRUNCATE,
+and those of rows that a new copy of the table lacks."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _MEMORY_BYTES = 128 << 20
 @dataclass(frozen=True)
 class CloseStep:
     """The argument of the step: the data files, the prefix of the names of new files, and the place
-    and time at which current versions end. `work` is the folder for the versions of the keys in the
-    file `keys` (None: no keys), which are returned as they are."""
+    and time at which current versions end. Versions of the keys in the file `keys` (None: no keys)
+    do not end: they are removed from the data files and written unchanged to a file in the folder
+    `work`."""
 
     storage: Storage
     files: Sequence[DataFile]
@@ -46,7 +47,8 @@ class CloseStep:
 @dataclass(frozen=True)
 class Closed:
     """The result of the step: new deletion vectors, files without remaining rows, files of closed
-    versions, their number, and a file of the versions of the keys (None: no versions)."""
+    versions, the number of closed versions, and a file of the versions of the keys (None: no
+    versions)."""
 
     vectors: Sequence[tuple[DataFile, str, int]]
     removed: Sequence[DataFile]
@@ -59,7 +61,8 @@ def close_versions(step: CloseStep) -> Closed:
     """Close the current versions in some data files. Raises HeadraceError, OSError."""
     storage, columns = step.storage, list(step.storage.schema.names)
     keys = None if step.keys is None else KeySet(read_rows(step.keys))
-    key, made = storage.schema.key[1:], _Made(step)
+    key = storage.schema.key[1:]  # a history's key begins with IS_CURRENT
+    output = _Output(step)
     kept: list[pa.Table] = []
     for file in step.files:
         dead = bitmap()
@@ -69,15 +72,15 @@ def close_versions(step: CloseStep) -> Closed:
                 touched = pa.array(keys.mask([rows[name] for name in key]))
                 kept.append(rows.filter(touched))
                 rows = rows.filter(pc.invert(touched))
-            made.add(rows)
+            output.add(rows)
         if dead:
-            made.bury(file, new_vector(storage, file, dead, step.name))
-    made.write()
+            output.add_vector(file, new_vector(storage, file, dead, step.name))
+    output.write()
     touched_rows = [rows for rows in kept if rows.num_rows]
     path = None
     if touched_rows and step.work is not None:
         path = write_rows(pa.concat_tables(touched_rows), step.work)
-    return Closed(made.vectors, made.removed, made.files, made.closed, path)
+    return Closed(output.vectors, output.removed, output.files, output.closed, path)
 
 
 def _current_batches(
@@ -94,7 +97,7 @@ def _current_batches(
             yield positions[mask], rows.filter(is_current)
 
 
-class _Made:
+class _Output:
     """The files and vectors that a step has written."""
 
     def __init__(self, step: CloseStep) -> None:
@@ -126,7 +129,7 @@ class _Made:
         self.files += write_files(storage, rows, self._step.name)
         self._held, self._size = [], 0
 
-    def bury(self, file: DataFile, vector: tuple[DataFile, str, int] | None) -> None:
+    def add_vector(self, file: DataFile, vector: tuple[DataFile, str, int] | None) -> None:
         """Add the vector of a file; None: no row remains."""
         if vector is None:
             self.removed.append(file)
@@ -143,5 +146,5 @@ def write_rows(rows: pa.Table, work: Path) -> Path:
 
 
 def read_rows(path: Path) -> pa.Table:
-    """Read the rows of such a file, which are mapped into memory. Raises OSError."""
+    """Read the rows of a file of `write_rows`, which are mapped into memory. Raises OSError."""
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

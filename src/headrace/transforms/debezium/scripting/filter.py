@@ -21,7 +21,7 @@ class FilterOptions(ScriptedOptions):
         templated(TEXT),
         REQUIRED,
         Group.CONVERTERS,
-        "True for the records that stay. " + HOLDS,
+        "An expression. Records for which it is true are kept. " + HOLDS,
     )
 
 
@@ -55,8 +55,8 @@ class Filter:
 
 DECLARATION = Declaration(
     "Filter",
-    "Keeps the records for which a condition is true. A record for which it is neither true nor "
-    "false is an error; in SQL, null counts as false.",
+    "Keeps the records for which a condition is true. A result other than true or false is an "
+    "error; in SQL, null counts as false.",
     FilterOptions,
     Filter,
     example=Example(

@@ -17,14 +17,17 @@ from headrace.transforms.expressions.languages import LANGUAGES, expression
 from headrace.transforms.transform import WrongOption
 
 HOLDS = (
-    "Its variables are key, value, keySchema, valueSchema, topic and header (header.NAME.value). "
-    "Groovy: fields (value.after?.id, value['op'], value.get('op')), literals, == != < <= > >= "
-    "&& || ! ?: in ==~ =~ + - * %, of texts startsWith endsWith contains matches equals "
-    "equalsIgnoreCase isEmpty isBlank length size toUpperCase toLowerCase trim replace, of arrays "
-    "and maps size isEmpty contains containsKey, of schemas name() version(). Python: attributes "
-    "and ['name'], comparisons, and or not in is, x if c else y, + - * %, len startswith endswith "
-    "upper lower replace get. SQL: fields with dots, comparisons, AND OR NOT IS NULL IN BETWEEN "
-    "LIKE RLIKE CASE IF COALESCE || concat + - * % lower upper startswith endswith contains."
+    "Its variables are `key`, `value`, `keySchema`, `valueSchema`, `topic` and `header` "
+    "(`header.NAME.value`). "
+    "Groovy: fields (`value.after?.id`, `value['op']`, `value.get('op')`) and literals; operators "
+    "`== != < <= > >= && || ! ?: in ==~ =~ + - * %`; methods of texts `startsWith endsWith "
+    "contains matches equals equalsIgnoreCase isEmpty isBlank length size toUpperCase toLowerCase "
+    "trim replace`, of arrays and maps `size isEmpty contains containsKey`, of schemas `name() "
+    "version()`. "
+    "Python: attributes and `['name']`; comparisons; operators `and or not in is + - * %`; "
+    "`x if c else y`; functions and methods `len startswith endswith upper lower replace get`. "
+    "SQL: fields with dots; comparisons; operators `AND OR NOT IS NULL IN BETWEEN LIKE RLIKE CASE "
+    "|| + - * %`; functions `IF COALESCE concat lower upper startswith endswith contains`."
 )
 """Summary of the syntax of expressions."""
 
@@ -45,7 +48,7 @@ class ScriptedOptions(Configuration):
         one_of(*LANGUAGES),
         REQUIRED,
         Group.CONVERTERS,
-        "The language of the expression. headrace supports a part of each language, and "
+        "The language of the expression. headrace supports a subset of each language, and "
         "translates expressions instead of running them.",
     )
     topic_regex = Property(

@@ -23,8 +23,10 @@ class InsertHeaderOptions(Configuration):
         TRIMMED_TEXT,
         REQUIRED,
         Group.CONVERTERS,
-        "The header's value; its type follows from the notation: `3`, `1.5`, `true`, "
-        "`2026-01-31`, `[1,2]`, a text.",
+        "The header's value. Its type follows from the notation, as in Kafka Connect: `3` is an "
+        "integer of the smallest type that holds it (int8), `1.5` a float32, or a float64 if that "
+        'is too small, `true` a boolean, `2026-01-31` a Date, `[1,2]` an array, `{"a":1}` a map; '
+        "any other text is a string.",
     )
 
 

@@ -1,5 +1,5 @@
-"""Changes of rows whose values the redo may store apart, read from the frames that are held of
-them."""
+"""Changes of rows whose values the redo may store separately, read from their frames in the
+transaction buffer."""
 
 from __future__ import annotations
 
@@ -26,49 +26,57 @@ from headrace.relational.table import Table
 
 CREATE, UPDATE, DELETE, TRUNCATE = b"cudt"
 HEAD = struct.Struct("!IBIQq")
+"""Size, kind, relation, SCN, time in microseconds."""
 _COUNT, _LENGTH = struct.Struct("!H"), struct.Struct("!I")
-_EXTRA_ROW_ID = 1
+_EXTRA_ROW_ID = 1  # the index of the ROWID's cell in `extra`
 _NO_ROW = b"A" * 12
 """The end of a ROWID that identifies no row."""
 _MERGED_TYPES = ("BLOB", "CLOB")
 """Types of columns for which Debezium merges an update into another one."""
 Cells = list[bytes | None]
-Place = tuple[object, ...]
+WaitingKey = tuple[object, ...]
+"""The key under which a change waits."""
 
 
 class LobTable(NamedTuple):
-    """A captured table: the places of the columns that identify its rows, and of the columns whose
-    values the redo may write apart (empty: its changes are passed on unchanged). `table` is the
-    description by which it is read again if its key changes; None: it has no key. `key`: the places
-    of the columns of events' keys; `merged`: the columns by which updates are merged; `charsets`:
-    the character sets of texts, by place; the other values are bytes."""
+    """A captured table. Columns are named by their indexes."""
 
     name: str
     identity: tuple[int, ...]
+    """The columns that identify rows."""
     apart: tuple[int, ...]
+    """The columns whose values the redo may write separately; empty: changes of the table are
+    passed on unchanged."""
     table: Table | None = None
+    """Description of the table, with which the LOBs of a row are read again from the database if
+    the key of the row changes. None: the table has no key."""
     key: tuple[int, ...] = ()
+    """The columns of events' keys."""
     merged: tuple[int, ...] = ()
+    """The columns by which updates are merged."""
     charsets: Mapping[int, str] = {}
+    """The character sets of texts; values of other columns are bytes."""
 
     @staticmethod
     def of(table: Table, redo: RedoTable, key: Sequence[str]) -> LobTable:
         """Return the LobTable of a table. `redo` is the same table as its statements name it, `key`
         the columns of events' keys."""
-        apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
-        own, events = (tuple(redo.places[name] for name in names) for names in (table.key, key))
-        plain = tuple(place for place in range(len(redo.columns)) if place not in apart)
+        apart = tuple(index for index, column in enumerate(redo.columns) if column.is_apart)
+        own_key, event_key = (
+            tuple(redo.places[name] for name in names) for names in (table.key, key)
+        )
+        plain = tuple(index for index in range(len(redo.columns)) if index not in apart)
         return LobTable(
             table.name,
-            own or plain,
+            own_key or plain,
             apart,
-            table if own else None,
-            events,
-            tuple(place for place in apart if table.columns[place].type.name in _MERGED_TYPES),
+            table if own_key else None,
+            event_key,
+            tuple(index for index in apart if table.columns[index].type.name in _MERGED_TYPES),
             {
-                place: redo.columns[place].charset
-                for place in apart
-                if redo.columns[place].form is not Form.BYTES
+                index: redo.columns[index].charset
+                for index in apart
+                if redo.columns[index].form is not Form.BYTES
             },
         )
 
@@ -77,9 +85,9 @@ class LobTable(NamedTuple):
 class Change:
     """A change. `is_reported`: it began as a change of a row in the redo, not with the name of a
     value alone. `lobs` are values that are written, by column; None: the value is named, and no
-    part of it was read yet. While the change waits: `number` is that of its first frame, `place`
-    the key under which it waits, `earlier` a change of the row under its former key, which is
-    written before it."""
+    part of it was read yet. While the change waits: `number` is that of its first frame,
+    `waiting_key` the key under which it waits, `earlier` a change of the row under its former key,
+    which is written before it."""
 
     kind: int
     relation: int
@@ -91,7 +99,7 @@ class Change:
     is_reported: bool = True
     lobs: dict[int, LobValue | None] = field(default_factory=dict)
     number: int = 0
-    place: Place = ()
+    waiting_key: WaitingKey = ()
     earlier: Change | None = None
 
     @property
@@ -133,7 +141,7 @@ def read_change(frame: bytes) -> Change:
 
 def read_named(frame: bytes) -> tuple[Change, int, int]:
     """Return the content of a frame that names a value: an update that sets nothing yet, how the
-    redo writes the value, and its column."""
+    redo writes the value (`frames.Named`), and the value's column."""
     _, _, relation, scn, us = HEAD.unpack_from(frame)
     _, at = _image(frame, HEAD.size)
     extra = frame[HEAD.size : at]
@@ -144,13 +152,13 @@ def read_named(frame: bytes) -> tuple[Change, int, int]:
 
 
 def read_part(frame: bytes) -> tuple[int, int, bytes]:
-    """Return the kind of a part, where it begins, and the part."""
+    """Return the kind of a piece of a LOB, its offset in the LOB, and the piece."""
     _, at = _image(frame, HEAD.size)
     kind, offset = frames.PART_HEAD.unpack_from(frame, at)
     return kind, offset, frame[at + frames.PART_HEAD.size :]
 
 
-def identity(relation: int, table: LobTable, row: Cells | None) -> Place:
+def identity(relation: int, table: LobTable, row: Cells | None) -> WaitingKey:
     """Return the key that identifies a row among those of its transaction."""
     assert row is not None
     return (relation, *(row[column] for column in table.identity))

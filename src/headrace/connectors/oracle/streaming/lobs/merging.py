@@ -23,7 +23,7 @@ from headrace.connectors.oracle.streaming.lobs.changes import (
     Cells,
     Change,
     LobTable,
-    Place,
+    WaitingKey,
     identity,
     read_change,
     read_named,
@@ -39,7 +39,7 @@ _SEVERAL = 2
 
 Reselect = Callable[[Table, Sequence[int], Sequence[int], Cells], Mapping[int, bytes | None]]
 """Reads columns of a row again: the table, the places of the columns and of the key's, the row.
-Returns the values by place; empty if the row does not exist."""
+Returns the values by column index; empty if the row does not exist."""
 Failed = Callable[[HeadraceError], None]
 """Receives errors of unreadable redo; raises them if event.processing.failure.handling.mode is
 `fail`."""
@@ -51,8 +51,8 @@ class Merging:
 
     def __init__(self, tables: Mapping[int, LobTable], reselect: Reselect, failed: Failed) -> None:
         self._tables, self._reselect, self._failed = tables, reselect, failed
-        self._waiting: dict[Place, Change] = {}
-        self._written: tuple[Place, int] | None = None
+        self._waiting: dict[WaitingKey, Change] = {}
+        self._written: tuple[WaitingKey, int] | None = None
         """The row and the column to which parts are written."""
 
     def merged(self, held: Held, survey: Survey) -> Iterator[bytes]:
@@ -117,14 +117,14 @@ class Merging:
     def _change(self, change: Change, table: LobTable) -> Iterator[bytes]:
         """Add a change of a row; yields changes that no longer wait."""
         relation, old, new = change.relation, change.old, change.new
-        place = identity(relation, table, old if new is None else new)
+        waiting_key = identity(relation, table, old if new is None else new)
         before = identity(relation, table, new if old is None else old)
-        if change.kind == UPDATE and before != place and table.table is not None:
+        if change.kind == UPDATE and before != waiting_key and table.table is not None:
             # The row has another key: its waiting change stays as it is, and is written before.
             change.earlier = self._waiting.get(before)
             if change.earlier is not None:
                 self._wait(change.earlier, (object(),))
-            before = place
+            before = waiting_key
         waiting = self._waiting.get(before)
         if waiting is not None and change.kind == UPDATE and _takes(waiting, change, table):
             assert waiting.new is not None
@@ -133,37 +133,37 @@ class Merging:
                 if value is not ABSENT:
                     waiting.new[column] = value
                     waiting.lobs.pop(column, None)
-            self._wait(waiting, place)
+            self._wait(waiting, waiting_key)
             return
         if waiting is not None:
             yield from self._out(waiting)
-        if self._written is not None and self._written[0] in (before, place):
+        if self._written is not None and self._written[0] in (before, waiting_key):
             self._written = None
-        self._begin(change, place)
+        self._begin(change, waiting_key)
 
     def _name(self, change: Change, how: int, column: int, table: LobTable) -> Iterator[bytes]:
         """Begin a value, which is named and written next; yields a change that no longer waits. All
         values but LOBs are written as a whole."""
-        place = identity(change.relation, table, change.new)
-        waiting = self._waiting.get(place)
+        waiting_key = identity(change.relation, table, change.new)
+        waiting = self._waiting.get(waiting_key)
         if waiting is None or waiting.new is None:
             if waiting is not None:
                 yield from self._out(waiting)
-            self._begin(change, place)
+            self._begin(change, waiting_key)
             waiting = change
         if how == frames.Named.LOCATOR:
             waiting.lobs.setdefault(column, None)
         else:
             assert waiting.new is not None
             waiting.lobs[column], waiting.new[column] = None, ABSENT
-        self._written = (place, column)
+        self._written = (waiting_key, column)
 
     def _write(self, frame: bytes, table: LobTable) -> None:
         """Write a part of the value that was named last."""
         if self._written is None:
             return
-        place, column = self._written
-        change = self._waiting.get(place)
+        waiting_key, column = self._written
+        change = self._waiting.get(waiting_key)
         if change is None or change.new is None:
             return
         kind, offset, raw = read_part(frame)
@@ -195,9 +195,9 @@ class Merging:
         does not show. A change that sets nothing else is dropped."""
         if self._written is None:
             return
-        place, column = self._written
+        waiting_key, column = self._written
         self._written = None
-        change = self._waiting.get(place)
+        change = self._waiting.get(waiting_key)
         if change is not None:
             self._make_unavailable(change, column)
 
@@ -219,31 +219,31 @@ class Merging:
         change.lobs.pop(column, None)
         change.new[column] = ABSENT
         if not change.is_reported and not change.lobs:
-            del self._waiting[change.place]
+            del self._waiting[change.waiting_key]
 
     # -- waiting changes ------------------------------------------------------------------------
 
-    def _begin(self, change: Change, place: Place) -> None:
-        change.place = place
-        self._waiting[place] = change
+    def _begin(self, change: Change, waiting_key: WaitingKey) -> None:
+        change.waiting_key = waiting_key
+        self._waiting[waiting_key] = change
 
-    def _wait(self, change: Change, place: Place) -> None:
-        """Let a change wait under another place."""
-        del self._waiting[change.place]
-        if self._written is not None and self._written[0] == change.place:
-            self._written = (place, self._written[1])
-        change.place = place
-        self._waiting[place] = change
+    def _wait(self, change: Change, waiting_key: WaitingKey) -> None:
+        """Let a change wait under another key."""
+        del self._waiting[change.waiting_key]
+        if self._written is not None and self._written[0] == change.waiting_key:
+            self._written = (waiting_key, self._written[1])
+        change.waiting_key = waiting_key
+        self._waiting[waiting_key] = change
 
     def _out(self, change: Change) -> Iterator[bytes]:
         """Yield a change, after the earlier ones."""
         line: list[Change] = []
         first: Change | None = change
-        while first is not None and self._waiting.get(first.place) is first:
+        while first is not None and self._waiting.get(first.waiting_key) is first:
             line.append(first)
             first = first.earlier
         for held in reversed(line):
-            del self._waiting[held.place]
+            del self._waiting[held.waiting_key]
             held.finish()
             self._complete(held)
             yield held.frame()
