@@ -63,11 +63,10 @@ class RetentionWatch(Generic[R]):
         while True:
             try:
                 self._last = self._read()
+                self._warn(None if self._last is None else self._find_warning(self._last))
             except Exception as error:  # noqa: BLE001 - the stream reports what is wrong
                 log.debug("the database cannot be watched: %s", error)
                 self._disconnect()
-            else:
-                self._warn(None if self._last is None else self._find_warning(self._last))
             if self._stop.wait(self._seconds):
                 break
         self._disconnect()

@@ -241,7 +241,7 @@ def test_an_outbox_payload_that_has_too_many_values_taken_apart_is_a_dead_letter
 def test_a_time_that_spark_cannot_hold_is_null(time: int) -> None:
     names = ("id", "aggregatetype", "aggregateid", "payload")
     text = {"type": "string", "optional": True}
-    at = {"type": "int64", "optional": True, "field": "at"}
+    at = {"type": "int64", "optional": True, "field": "at", "name": "io.debezium.time.Timestamp"}
     columns = [*(text | {"field": n} for n in names), at]
     of_row = {"type": "struct", "optional": True, "fields": columns}
     fields = [of_row | {"field": "before"}, of_row | {"field": "after"}, text | {"field": "op"},

@@ -185,9 +185,10 @@ def closed(rows: pa.Table, truncate: Truncate) -> pa.Table:
     """Return current versions, closed at a TRUNCATE, or at another place in the log. A version that
     begins after this place, or after its time, ends where or when it begins."""
     place, time = truncate
-    begins = rows[FROM_PLACE]
+    begins, begun = rows[FROM_PLACE], rows[VALID_FROM]
+    end = pa.scalar(time, pa.int64()).cast(INSTANT)
     ends = {
-        VALID_TO: pc.max_element_wise(rows[VALID_FROM], pa.scalar(time, pa.int64()).cast(INSTANT)),
+        VALID_TO: pc.if_else(pc.greater(begun, end), begun, end),
         TO_PLACE: pc.if_else(pc.greater(begins, place), begins, pa.scalar(place, pa.string())),
         IS_CURRENT: pa.repeat(pa.scalar(False), rows.num_rows),
     }
