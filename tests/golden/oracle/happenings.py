@@ -29,9 +29,18 @@ class Happenings:
     _open: dict[str, str] = field(default_factory=dict)
 
     def happen(self, block: str) -> None:
-        """The lines of a block, in their order."""
+        """The lines of a block, in their order. The redo rows of a statement come at once: a server
+        shows none of them before the last one."""
+        rows: list[Line] = []
         for line in json.loads(block):
-            self._line(line)
+            if "redo" in line and (rows or line.get("csf")):
+                rows.append(line)
+            else:
+                self._line(line)
+            if rows and not line.get("csf"):
+                self.call("apply", rows)
+                rows = []
+        assert not rows, f"a statement has no end: {rows[-1]}"
 
     def _line(self, line: Line) -> None:
         match line:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
@@ -69,6 +69,8 @@ def test_rows_have_equal_digests_if_they_are_equal(column: tuple[pa.DataType, li
 
 
 @given(columns, st.integers(0, 12))
+@example((pa.string(), ["a", ""]), 1)
+@example((pa.list_(pa.string()), [["0"], [""]]), 1)
 def test_chunks_slices_and_order_do_not_matter(
     column: tuple[pa.DataType, list[Any]], cut: int
 ) -> None:

@@ -131,10 +131,10 @@ def _require(
 ) -> None:
     """Refuse tables that the cut does not have. Raises HeadraceError."""
     if missing := [name for name in wanted if name in reasons]:
-        texts = "; ".join(f"{name}: {reasons[name]}" for name in missing)
+        missing_tables = "; ".join(f"{name}: {reasons[name]}" for name in missing)
         raise HeadraceError(
             "replicas.table_not_in_cut",
-            f"The consistent cut at {position} lacks tables: {texts}",
+            f"The consistent cut at {position} lacks tables: {missing_tables}",
             "Run headrace status and repair the tables that it lists, leave these tables out of "
             "`tables`, or pass the time of an earlier cut as `at`.",
         )

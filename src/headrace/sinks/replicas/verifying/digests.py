@@ -96,7 +96,7 @@ def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
     content = array.buffers()[2]
     first, last = int(offsets[0]), int(offsets[-1])
     if content is None or first == last:
-        return made
+        return mixed(made)
     held = np.zeros(last - first + 8, np.uint8)
     held[:-8] = np.frombuffer(content, np.uint8)[first:last]
     unaligned = np.ndarray((last - first + 1,), "<u8", held, strides=(1,))
