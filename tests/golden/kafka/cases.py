@@ -25,7 +25,8 @@ _UNWRAP = {
     "transforms": "unwrap",
     "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
     "transforms.unwrap.add.fields": "op,table",
-    "transforms.unwrap.add.headers": "op,db,source.table",
+    # The last one is null: the events of this connector have no transaction.
+    "transforms.unwrap.add.headers": "op,db,source.table,transaction.id",
     "transforms.unwrap.delete.tombstone.handling.mode": "rewrite-with-tombstone",
 }
 _UNWRAP_DOCUMENTS = {

@@ -13,6 +13,8 @@ from tests.servers.kafka import KafkaServer
 from tests.sinks.kafka.records import read_topic
 
 PARTITIONS = 3
+_NO_VALUE = '"(no value)"'
+"""A header without a value, which is another one than that with the text null."""
 
 
 def lines_of(kafka: KafkaServer) -> list[str]:
@@ -22,7 +24,8 @@ def lines_of(kafka: KafkaServer) -> list[str]:
     for topic in topics(kafka):
         for record in sorted(read_topic(kafka, topic), key=lambda record: record.partition):
             headers = ",".join(
-                f"{json.dumps(name)}:{_text(value)}" for name, value in record.headers or []
+                f"{json.dumps(name)}:{_NO_VALUE if value is None else _text(value)}"
+                for name, value in record.headers or []
             )
             lines.append(
                 f'{{"topic":{json.dumps(topic)},"partition":{record.partition},'
