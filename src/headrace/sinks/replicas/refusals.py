@@ -62,7 +62,8 @@ def no_key(table: TableName) -> HeadraceError:
     return HeadraceError(
         "replicas.no_key",
         f"{table} has no key, so its changes name no row of a replica",
-        "Name columns that identify a row in message.key.columns, or give the table a primary key.",
+        "Name columns that identify a row in message.key.columns, give the table a primary key, or "
+        "keep a row for each change: name the table in headrace.sink.append.tables.",
     )
 
 
