@@ -48,6 +48,7 @@ def test_a_connector_without_checks_says_so(
         headrace_sink={},
         headrace_sink_type=None,
         headrace_checkpoint_dir=None,
+        is_set=lambda _: False,
     )
     pipeline = SimpleNamespace(config=config, spark={}, validate=lambda _: None)
     monkeypatch.setattr(check, "read_pipeline", lambda *_: pipeline)

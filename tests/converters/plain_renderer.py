@@ -37,9 +37,11 @@ class PlainRenderer:
 
     def root(self, node: Node, number: int) -> str | None:
         """A whole key or value; None where it is absent."""
+        return None if self.node(node, number) == "null" else self.header(node, number)
+
+    def header(self, node: Node, number: int) -> str:
+        """A whole header, which may be null."""
         text = self.node(node, number)
-        if text == "null":
-            return None
         if self.options.schemas_enable:
             return f'{{"schema":{node.schema.json},"payload":{text}}}'
         return text

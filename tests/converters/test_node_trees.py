@@ -95,7 +95,7 @@ def test_any_tree_over_any_rows_renders_as_its_nodes_say(
         key = shape.key and keys.root(shape.key, number)
         value = values.root(tree, number) if row["operation"] else None
         assert (record["key"], record["value"]) == (key, value)
-        assert record["headers"] == [{"key": "h", "value": keys.root(tree, number)}]
+        assert record["headers"] == [{"key": "h", "value": keys.header(tree, number)}]
 
 
 def test_a_cell_of_an_absent_image_is_null_whatever_the_row_before_had() -> None:
@@ -132,13 +132,13 @@ def test_a_null_root_is_an_absent_value_with_and_without_schemas(schemas: bool) 
         assert [record["key"] is None for record in records] == expected
 
 
-def test_a_header_of_an_absent_image_has_no_value() -> None:
+def test_a_header_of_an_absent_image_is_null() -> None:
     memory = Memory()
     memory.row(new=memory.place(image(cell(b"1"))), operation=ord("c"), flags=2, part=2)
     header = Header("other", struct(Image.COUNTERPART, [text_cell(0)]), on=On.CREATE)
     value = struct_of(None, {"a": text_cell(0)})
     (record,) = converted(memory.table(), {0: Shape("t", None, value, (header,))})
-    assert record["headers"] == [{"key": "other", "value": None}]
+    assert record["headers"] == [{"key": "other", "value": "null"}]
 
 
 def test_a_text_that_is_shown_many_times_has_room_in_key_value_and_header() -> None:

@@ -31,8 +31,8 @@ from headrace.converters.instructions import (
 )
 
 TEXT_BYTES = 40
-"""Size of the slot for the text of a number, in working memory of the caller: an int64 length and
-32 bytes."""
+"""Bytes that the text of a number takes in working memory of the caller: an int64 length and 32
+bytes."""
 
 _SCATTER = 0x9E3779B97F4A7C1  # multiplies hashes, and must be an odd number
 _NULL = int(NULL)

@@ -14,7 +14,8 @@ import struct
 from decimal import Context, Decimal
 from typing import Any
 
-_LONGEST_BOUND = 16
+LONGEST_BOUND = 16
+"""The most characters of a text, or bytes of a binary value."""
 _EPOCH = dt.datetime.fromisoformat("1970-01-01")
 _DAY = dt.date(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -43,10 +44,10 @@ def encode_bound(value: Any, type_name: str, *, upper: bool = False) -> bytes | 
             local = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
             return struct.pack("<q", (local - _EPOCH) // _MICROSECOND)
         case "string":
-            bound = value if len(value) <= _LONGEST_BOUND else _cut_text(value, upper=upper)
+            bound = value if len(value) <= LONGEST_BOUND else _cut_text(value, upper=upper)
             return None if bound is None else bound.encode()
         case "binary":
-            return value if len(value) <= _LONGEST_BOUND else _cut_bytes(value, upper=upper)
+            return value if len(value) <= LONGEST_BOUND else _cut_bytes(value, upper=upper)
     scale = int(type_name.rpartition(",")[2].rstrip(")"))
     unscaled = int(value.scaleb(scale, _DIGITS))
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
@@ -81,8 +82,8 @@ def decode_bound(content: bytes, type_name: str) -> Any:
 
 def _cut_text(text: str, *, upper: bool) -> str | None:
     if not upper:
-        return text[:_LONGEST_BOUND]
-    for place in range(_LONGEST_BOUND - 1, -1, -1):
+        return text[:LONGEST_BOUND]
+    for place in range(LONGEST_BOUND - 1, -1, -1):
         following = ord(text[place]) + 1
         if following in _SURROGATES:
             following = _SURROGATES.stop
@@ -93,6 +94,6 @@ def _cut_text(text: str, *, upper: bool) -> str | None:
 
 def _cut_bytes(content: bytes, *, upper: bool) -> bytes | None:
     if not upper:
-        return content[:_LONGEST_BOUND]
-    kept = content[:_LONGEST_BOUND].rstrip(b"\xff")
+        return content[:LONGEST_BOUND]
+    kept = content[:LONGEST_BOUND].rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

@@ -301,8 +301,8 @@ class ReplicaSink(BatchSink):
             self._copying[resync.name] = resync
 
     def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
-        """If a new epoch begins because the log was lost, request a resync of each table that the
-        snapshot reads again, and stop the others: deletes in between are unknown."""
+        """Look for a new epoch, which begins if the log was lost. Then request a resync of each
+        table that the snapshot reads again, and stop the others: deletes in between are unknown."""
         epoch = new_epoch(before, offset)
         if not epoch:
             return
@@ -316,8 +316,8 @@ class ReplicaSink(BatchSink):
                 self._stop(stopped, refusals.not_read_again(name), loses=True)
 
     def _finish_resyncs(self) -> None:
-        """For each table whose copy has ended: remove its former files if the copy is complete,
-        else stop the table."""
+        """Remove the former files of each table whose copy is complete. Stop tables whose copies
+        ended incomplete."""
         for resync in resyncs(self._requests):
             if (ended := self._ended_copies.get(resync.name)) is None:
                 continue

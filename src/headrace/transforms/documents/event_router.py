@@ -22,7 +22,7 @@ from headrace.documents.extended_json import column_to_extended_json
 from headrace.documents.types import TEXT
 from headrace.transforms.documents.cells import present
 from headrace.transforms.documents.envelope import DocumentEnvelope
-from headrace.transforms.documents.outbox_options import MongoEventRouterOptions, other_names
+from headrace.transforms.documents.outbox_options import DocumentRouterOptions, other_names
 from headrace.transforms.documents.rows import CachePerShape, structured
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.example import Example
@@ -46,7 +46,7 @@ class EventRouter(OutboxRouter):
     """See DECLARATION. Leaves out tombstones, deletes and updates (see `OutboxRouter.inserts`).
     Records that are not change events of documents pass unchanged."""
 
-    def __init__(self, options: MongoEventRouterOptions) -> None:
+    def __init__(self, options: DocumentRouterOptions) -> None:
         super().__init__(options, "collection", ("document", "field"))
         self._options = options
         self._form = StructForm(most_cells=options.headrace_record_max_cells)
@@ -179,7 +179,7 @@ DECLARATION = Declaration(
     "MongoEventRouter",
     "Makes an event from each document that is inserted into an outbox collection, or read from it "
     "by a snapshot: topic, key, value and headers are fields of the document.",
-    MongoEventRouterOptions,
+    DocumentRouterOptions,
     EventRouter,
     other_names,
     Example(

@@ -1,4 +1,4 @@
-"""Options of MongoEventRouter."""
+"""Options of the event router for outbox collections."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _INVALID = "collection.op.invalid.behavior"
 _INVALID_IN_CODE = "table.op.invalid.behavior"
 
 
-class MongoEventRouterOptions(OutboxOptions):
-    """Options of MongoEventRouter."""
+class DocumentRouterOptions(OutboxOptions):
+    """Options of the event router for outbox collections."""
 
     collection_field_event_id = text(
         "collection.field.event.id", "_id", "The field that becomes the header `id`."

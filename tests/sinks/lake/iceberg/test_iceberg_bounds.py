@@ -30,7 +30,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from headrace.sinks.iceberg.bounds import LONGEST, decode_bound, encode_bound
+from headrace.sinks.iceberg.bounds import LONGEST_BOUND, decode_bound, encode_bound
 from headrace.sinks.iceberg.storage import MEASURED_COLUMNS, IcebergStorage
 from headrace.sinks.iceberg.types import iceberg_schema
 from headrace.sinks.replicas.lake import Column, TableSchema
@@ -79,12 +79,12 @@ def test_bounds_of_texts_are_short_and_never_narrower(text: str) -> None:
     least = encode_bound(text, "string")
     greatest = encode_bound(text, "string", upper=True)
     assert least is not None
-    assert len(least.decode()) <= LONGEST
+    assert len(least.decode()) <= LONGEST_BOUND
     assert least.decode() <= text
     if greatest is None:
-        assert set(text[:LONGEST]) == {chr(0x10FFFF)}
+        assert set(text[:LONGEST_BOUND]) == {chr(0x10FFFF)}
     else:
-        assert len(greatest.decode()) <= LONGEST
+        assert len(greatest.decode()) <= LONGEST_BOUND
         assert greatest >= text.encode()
 
 
@@ -99,10 +99,12 @@ def test_bounds_of_bytes_are_short_and_never_narrower(content: bytes) -> None:
     least = encode_bound(content, "binary")
     greatest = encode_bound(content, "binary", upper=True)
     assert least is not None
-    assert len(least) <= LONGEST
+    assert len(least) <= LONGEST_BOUND
     assert least <= content
-    assert greatest is None or (greatest >= content and len(greatest) <= LONGEST)
-    assert (greatest is None) == (len(content) > LONGEST and set(content[:LONGEST]) == {255})
+    assert greatest is None or (greatest >= content and len(greatest) <= LONGEST_BOUND)
+    assert (greatest is None) == (
+        len(content) > LONGEST_BOUND and set(content[:LONGEST_BOUND]) == {255}
+    )
 
 
 def test_numbers_of_narrower_types_are_read() -> None:

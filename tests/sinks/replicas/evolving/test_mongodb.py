@@ -82,11 +82,13 @@ def test_collections_that_change_are_equal_or_stop_and_are_copied_again(
         store.onto.insert_one({"_id": 8})
         run.catch_up()
         run.assert_equal("fields")
-        assert run.stopped() == {
+        stopped = run.stopped()
+        # The collection that was renamed is known only if its inserts were read before.
+        assert stopped.pop("onto") in ("replicas.table_renamed", "replicas.table_replaced")
+        assert stopped == {
             "other": "replicas.table_renamed",
             "again": "replicas.table_replaced",
             "out": "replicas.table_replaced",
-            "onto": "replicas.table_renamed",
         }
         run.resync("other", "again", "out", "onto")
         store.other.update_one({"_id": 1}, {"$set": {"a": 2}})

@@ -44,8 +44,8 @@ def _put_special(address, length, out):  # type: ignore[no-untyped-def]
 
 @part
 def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-untyped-def]
-    """Return whether Java prints fewer digits than the canonical text for the float (PostgreSQL's
-    real) that is nearest to `value` times ten to the power `power`. `value` has `count` digits;
+    """Return whether Java prints fewer digits than the canonical text for the float of 32
+    bits that is nearest to `value` times ten to the power `power`. `value` has `count` digits;
     `exponent` is the power of ten of its first digit.
 
     A canonical text is never a number midway between two floats; Java prints the midpoint if it is
@@ -73,7 +73,7 @@ def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-unt
 def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
     """Write Java's notation of a number with up to `digits` significant digits.
 
-    `digits` is 17 for a double, 9 for a float (PostgreSQL's real) and 15 for a numeric that becomes
+    `digits` is 17 for a double, 9 for a float of 32 bits and 15 for a numeric that becomes
     a double, because a double preserves every number of 15 digits. Returns -1 if Java's shortest
     text may have other digits than the canonical one: for the numbers nearest to zero (Java has at
     least two digits), and for large ones next to a shorter midpoint of two floats.
