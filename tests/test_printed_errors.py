@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 
-AREAS = st.sampled_from(["postgresql", "mongodb", "db2", "kafka", "cloud_events"])
+AREAS = st.sampled_from(["postgresql", "mongodb", "db2", "kafka", "cloud_events", "batch-files"])
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1)
 SENTENCES = st.lists(WORDS, min_size=1).map(" ".join)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 _PRINTED = re.compile(
     r"(?P<message>[^\n]*?) "
-    r"\[(?P<code>[a-z][a-z_0-9]*(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)"
+    r"\[(?P<code>[a-z][a-z_0-9-]*(?:\.[a-z_0-9-]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)"
 )
 
 _PLAN = re.compile(

@@ -120,6 +120,37 @@ def test_a_limit_of_seconds_also_ends_a_run_that_only_fails(wait_ms):
     assert run.starts >= 1
 
 
+class Reopened(Unreachable):
+    """The supervisor of a query that fails, and whose starts raise `errors`, unless None."""
+
+    def __init__(self, *errors):
+        self.errors = errors
+        super().__init__(RunLimits(retry_wait_ms=1))
+
+    def begin(self):
+        error, self.starts = self.errors[self.starts], self.starts + 1
+        if error is not None:
+            raise error
+        return SimpleNamespace(awaitTermination=self.fail)
+
+    def fail(self, _seconds):
+        raise self.refusal()
+
+
+def test_a_sink_that_cannot_be_opened_again_is_tried_again_if_that_may_help():
+    locked = HeadraceError("test.locked", "The file is locked", "Wait.", retriable=True)
+    lost = HeadraceError("test.lost", "The file is lost", "Restore it.")
+    for errors, code in (
+        ((None, locked, locked, None, lost), "test.lost"),
+        ((None, lost), "test.lost"),
+        ((locked,), "test.locked"),  # a command that cannot open its sink at the start ends
+    ):
+        run = Reopened(*errors)
+        with pytest.raises(HeadraceError) as raised:
+            run.run()
+        assert (raised.value.code, run.starts) == (code, len(errors))
+
+
 class Watched(Unstarted):
     """The supervisor of a query that runs, and whose source reports what a test sets."""
 

@@ -168,6 +168,22 @@ def test_one_that_cannot_be_loaded_is_an_error_at_the_start(kind: str) -> None:
         read_chain(properties(a={"type": kind}))
 
 
+@transform(ordering=Ordering.KEEPS_KEY)
+def with_an_option(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
+    return [records] if options["least"] else []
+
+
+def test_an_option_that_a_function_reads_and_nobody_set_is_named() -> None:
+    own = {"type": "tests.transforms.test_chain:with_an_option"}
+    (made,) = apply_json(properties(a=own), [record()])
+    assert made is not None
+    assert made["error"] == (
+        "transforms.a: the option least is missing [transforms.option_missing]. "
+        "Set transforms.ALIAS.least."
+    )
+    assert topics(apply_json(properties(a=own | {"least": "1"}), [record()])) == ["t"]
+
+
 @pytest.mark.parametrize("texts", ["f", "afc", "ffff", "abcf", "fab" * 7])
 def test_only_the_records_that_fail_are_errors(texts: str) -> None:
     made = apply_json(properties("a,r", a=OWN, r=ROUTE), [record(value=text) for text in texts])

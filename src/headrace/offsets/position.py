@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -22,12 +23,14 @@ class Position(Protocol):
     """
 
     @property
+    @abstractmethod
     def committed(self) -> int:
         """Place of the end of the last complete transaction: the only place that is ever
         acknowledged."""
         ...
 
     @property
+    @abstractmethod
     def transaction(self) -> int | None:
         """Place of the transaction that the position is inside of; None between transactions. It is
         below the place that is `committed` after the end of this transaction, and not below the
@@ -35,51 +38,61 @@ class Position(Protocol):
         ...
 
     @property
+    @abstractmethod
     def messages(self) -> int:
         """Messages of that transaction that are delivered; 0 between transactions."""
         ...
 
     @property
+    @abstractmethod
     def is_boundary(self) -> bool:
         """Whether no transaction is delivered in part. A log that is read in units smaller than its
         transactions returns False where it does not know."""
         ...
 
     @property
+    @abstractmethod
     def shown(self) -> int:
         """The place that records without a row of the log (chunks, notifications) show as theirs,
         in 64 bits, like the field `place` of a log's rows."""
         ...
 
+    @abstractmethod
     def after(self, end: np.void) -> Self:
         """Return the position between transactions, after an entry of an index's `ends`."""
         ...
 
+    @abstractmethod
     def inside(self, row: np.void) -> Self | None:
         """Return the position inside a transaction, after a row of an index; None: a range never
         ends inside a transaction and holds all of it, however large it is."""
         ...
 
+    @abstractmethod
     def has_delivered(self, rows: np.ndarray) -> np.ndarray:
         """Return a mask of `rows`, which an index has for the transaction that the position is
         inside of: True if the row is delivered."""
         ...
 
+    @abstractmethod
     def is_at(self, other: Self) -> bool:
         """Whether both positions name the same place of the log, even if other members differ."""
         ...
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the position's members of an offset, always in the same order."""
         ...
 
     @classmethod
+    @abstractmethod
     def from_json(cls, data: Mapping[str, Any], /) -> Self:
         """Read the position's members from an offset, which may lack all of them. Raises KeyError,
         TypeError or ValueError for members that are not valid."""
         ...
 
     @classmethod
+    @abstractmethod
     def at(cls, place: int, /) -> Self:
         """Return the position between transactions at `place`."""
         ...

@@ -254,6 +254,10 @@ class Supervisor:
                             summary.waited_for = waited_for(query)
                         self._on_stop()
                         failure = _of_its_own(self._stop_query(query), reason)
+                except HeadraceError as error:
+                    if not (has_started and error.retriable):
+                        raise
+                    failure = error  # a sink could not be opened again
                 except PySparkException as error:
                     failure = find_failure(str(error))
                 except (Py4JError, OSError) as error:

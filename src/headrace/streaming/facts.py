@@ -70,64 +70,77 @@ class Facts(Protocol):
     and compared by value."""
 
     @property
+    @abstractmethod
     def topic(self) -> str:
         """The topic of the records."""
         ...
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The collection's name in filters and signals (schema.table); empty: no collection."""
         ...
 
     @property
+    @abstractmethod
     def collection(self) -> str:
         """The collection's name in transaction metadata."""
         ...
 
     @property
+    @abstractmethod
     def key(self) -> tuple[str, ...]:
         """The names of the cells that make the records' key, in key order; empty: no key."""
         ...
 
     @property
+    @abstractmethod
     def cell_names(self) -> tuple[str, ...]:
         """The names of an image's cells, in their order."""
         ...
 
     @property
+    @abstractmethod
     def holds_changes(self) -> bool:
         """Whether the records are changes of single rows, as in the log."""
         ...
 
+    @abstractmethod
     def is_whole(self, image: Buffer, /) -> bool:
         """Return whether the image of a new row contains the whole row."""
         ...
 
     @property
+    @abstractmethod
     def wants_lookup(self) -> bool:
         """Whether cells of new rows are read from the database again."""
         ...
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
         """Bytes of the shape with the programs that a converter makes of it; at least, and about
         twice, the measured size."""
         ...
 
+    @abstractmethod
     def as_incremental(self) -> Facts:
         """Return the facts of rows that incremental chunks read, which have no place in the log."""
         ...
 
+    @abstractmethod
     def key_cells(self, settings: EventSettings) -> list[Cell]:
         """Return the cells of the new image that make the key, in key order, without those that
         events leave out."""
         ...
 
+    @abstractmethod
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
         """Return per captured cell of the new image the cell itself, and what rows of events
         show."""
         ...
 
+    @abstractmethod
     def shape(self, settings: EventSettings) -> Shape:
         """Return the shape of the records. Raises HeadraceError for names that cannot be
         distinguished."""

@@ -6,6 +6,7 @@ Places in the log are numbers, see headrace.offsets.position.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,17 +66,20 @@ class LogReader(Protocol):
     """
 
     @property
+    @abstractmethod
     def end_type(self) -> np.dtype:
         """The dtype of a segment's `ends`; its first field, `rows` (int64), is the number of rows
         of the segment before the end of a transaction."""
         ...
 
     @property
+    @abstractmethod
     def received(self) -> Received:
         """The extent of the received log, published or not."""
         ...
 
     @property
+    @abstractmethod
     def indexed(self) -> int:
         """Bytes of the present segment that are indexed; the bytes after them are moved to the next
         segment."""
@@ -90,6 +94,7 @@ class LogReader(Protocol):
         Returns the seconds until it must be called again."""
         return math.inf
 
+    @abstractmethod
     def unit_bytes(self, piece: Piece | None) -> int:
         """Return the size of the unit that is read next and must be in one segment (the frame or
         document after `indexed`), as far as it is known; 0: unknown."""
@@ -101,16 +106,19 @@ class LogReader(Protocol):
         no transaction is open."""
         return 0, 0
 
+    @abstractmethod
     def begin_segment(self, image: int, size: int) -> None:
         """Begin another segment. It begins with a copy of the open transaction's image, `size`
         bytes (0: no open transaction) at the virtual address `image`, to which the transaction's
         rows in this segment refer; the bytes that were not indexed follow."""
         ...
 
+    @abstractmethod
     def read_into(self, target: memoryview, seconds: float) -> int:
         """Read log into `target`; return its bytes, 0 if no log came within `seconds`."""
         ...
 
+    @abstractmethod
     def index(self, piece: Piece, publish: Publish, seconds: float) -> bool:
         """Make rows of the complete units in `piece`, and publish them. False: information is
         missing (the catalogue has not answered after `seconds`), and it must be called again."""

@@ -185,6 +185,17 @@ def transform(*, ordering: Ordering) -> Callable[[F], F]:
     return marked
 
 
+class _GivenOptions(dict[str, str]):
+    """The options of a function, which declares none."""
+
+    def __missing__(self, name: str) -> str:
+        raise HeadraceError(
+            "transforms.option_missing",
+            f"the option {name} is missing",
+            f"Set transforms.ALIAS.{name}.",
+        )
+
+
 @dataclass(frozen=True)
 class FunctionTransform:
     """A transform that is a function of records and options."""
@@ -199,5 +210,6 @@ class FunctionTransform:
         return ordering if isinstance(ordering, Ordering) else Ordering.NONE
 
     def apply(self, records: Records) -> Iterable[Records]:
-        """Calls the function."""
-        return self.function(records, self.options)
+        """Call the function. Raises HeadraceError("transforms.option_missing") for an option that
+        it reads and that is not given."""
+        return self.function(records, _GivenOptions(self.options))

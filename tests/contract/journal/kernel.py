@@ -33,6 +33,8 @@ def index_frames(
         if is_full(state, rows_room, transactions_room, ends_room):
             return row_kernel.FULL
         size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + _HEAD
+        if size < (_BEGIN if kind == _BEGINS else _HEAD):
+            return row_kernel.BROKEN
         place = load64(state + 8 * row_kernel.POSITION_LOW)
         if kind == _BEGINS:
             store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.connect.records import group_by_shape
 from headrace.connect.rows import RowTable, Sequences
 from headrace.converters.json.values import JsonOptions
+from headrace.errors import HeadraceError
 from headrace.offsets.position import PlacePosition
 from headrace.spool.extract import relocate
 from headrace.spool.spool import Spool
@@ -69,6 +72,17 @@ def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_
     assert len({source["txId"] for source in sources}) == 2
     assert {source["position"].split(":")[0] for source in sources} == {str(GENERATION)}
     assert [record["sequence"] for record in records] == sorted({r["sequence"] for r in records})
+
+
+def test_a_collection_with_more_columns_than_the_kernels_have_room_for_is_an_error() -> None:
+    class Wide(JournalFacts):
+        cell_names = tuple(f"c{number}" for number in range(4097))
+
+    versions = RelationVersions(KeyRendering(SETTINGS))
+    with pytest.raises(HeadraceError, match=r"things has 4097 columns") as error:
+        versions.append(Wide("s.things", "things"))
+    assert error.value.code == "streaming.too_many_columns"
+    versions.append(Wide("s.things", "things"), captured=False)
 
 
 def test_a_transactions_image_continues_in_every_segment(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -74,11 +75,13 @@ class ChunkTransaction(Protocol[T]):
     class and overrides what its database has."""
 
     @property
+    @abstractmethod
     def visibility(self) -> Visibility:
         """The visibility of changes to this state."""
         ...
 
     @property
+    @abstractmethod
     def taken_us(self) -> int:
         """The time of this state, in microseconds since 1970."""
         ...
@@ -87,6 +90,7 @@ class ChunkTransaction(Protocol[T]):
         """Turn errors inside the block that concern the table into Skipped."""
         return contextlib.nullcontext()
 
+    @abstractmethod
     def largest_key(self, target: T, /) -> Key | None:
         """Return the largest key; None for an empty table."""
         ...
@@ -95,11 +99,13 @@ class ChunkTransaction(Protocol[T]):
         """Return the bytes of a row by the statistics; None without statistics."""
         return None
 
+    @abstractmethod
     def split(self, whole: KeyRange[T], size: int, count: int, /) -> list[KeyRange[T]]:
         """Return the first ranges of `whole`, `count` at most, each of `size` rows; the last one
         has that limit and ends at the end of `whole`."""
         ...
 
+    @abstractmethod
     def read(self, ranges: Sequence[KeyRange[T]], /) -> list[ChunkRows | Skipped]:
         """Return the rows of each range in the order of its key; ranges may be read in parallel."""
         ...
@@ -117,6 +123,7 @@ class ChunkSource(Protocol[T]):
         """The changes that the log delivered, and whether snapshots see them."""
         return AT_ONCE
 
+    @abstractmethod
     def tables(self) -> list[str]:
         """Return the names of the captured tables, in the order in which they are read."""
         ...
@@ -130,6 +137,7 @@ class ChunkSource(Protocol[T]):
         """Return the rows of tables by the statistics; -1 without statistics."""
         return dict.fromkeys(names, -1)
 
+    @abstractmethod
     def position(self) -> int:
         """Return the present position of the log."""
         ...
@@ -143,10 +151,12 @@ class ChunkSource(Protocol[T]):
         (`RowKind`), show; empty: none."""
         return b""
 
+    @abstractmethod
     def target(self, pending: Pending) -> T:
         """Return the target that describes how to read a table. Raises Skipped."""
         ...
 
+    @abstractmethod
     def transaction(self, *, shared: bool) -> AbstractContextManager[ChunkTransaction[T]]:
         """Return the current state of the database. `shared`: several ranges will be read in
         parallel."""

@@ -3,6 +3,7 @@ the order in which the log has them (decision 9)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from headrace.connect.rows import are_before
 class Visibility(Protocol):
     """The changes that a snapshot of the database sees."""
 
+    @abstractmethod
     def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:
         """Return a mask of the log's `rows` (dtype ROW) whose changes the snapshot does not see;
         `transactions` (dtype TRANSACTION) are those that the rows refer to by their numbers."""
