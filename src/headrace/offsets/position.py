@@ -18,8 +18,8 @@ class Position(Protocol):
     """A position in a log; immutable, and equal to another one if all members are equal.
 
     Places are numbers of up to 128 bits that grow with the log (a sequence number; a time and a
-    number that orders equal times): the row table's `position` holds them. `PlacePosition` is a
-    position that consists of places only.
+    number that orders equal times): the row table's `position` holds them. Derive from it, or
+    from `PlacePosition`, a position that consists of places only.
     """
 
     @property

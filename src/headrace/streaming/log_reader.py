@@ -86,7 +86,8 @@ class LogReader(Protocol):
         ...
 
     def open(self) -> None:
-        """Connect, and request the log. Called once, before any other method except `received`."""
+        """Connect, and request the log. Called once, before any other method except `received`; a
+        later poll raises its errors."""
         return
 
     def answer(self) -> float:
@@ -115,7 +116,8 @@ class LogReader(Protocol):
 
     @abstractmethod
     def read_into(self, target: memoryview, seconds: float) -> int:
-        """Read log into `target`; return its bytes, 0 if no log came within `seconds`."""
+        """Read log into `target`, as much as it holds and the log has; return its bytes, 0 if no
+        log came within `seconds`. A unit may be divided between two calls."""
         ...
 
     @abstractmethod
@@ -135,8 +137,9 @@ class LogReader(Protocol):
         return
 
     def judged(self, error: HeadraceError, place: int) -> HeadraceError:  # noqa: ARG002
-        """Return the error of this reader, after everything up to `place` was handed out; not
-        retriable if continuing from there would lose changes. Any thread."""
+        """Return the error of this reader, after everything up to `place` was handed out (rows
+        that were received after it may not have been); not retriable if continuing from there would
+        lose changes. Any thread."""
         return error
 
     def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
