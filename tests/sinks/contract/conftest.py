@@ -59,7 +59,7 @@ def installed_sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
-    """Parametrized by name."""
+    """Parametrized by name; makes each subject of subjects.py."""
     name = str(request.param)
     if name == "kafka":
         return KafkaSubject(tmp_path, request.getfixturevalue("kafka"), fresh_name())

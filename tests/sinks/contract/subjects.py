@@ -1,4 +1,9 @@
-"""The sinks that the contract suite runs over: how each is configured, and what it holds."""
+"""The sinks that the contract suite runs over: how each is configured, and what it holds.
+
+A subject is added in three places: its class here, the fixture `subject` of conftest.py, which
+makes it of its name, and test_contract.py: its name in `SINKS`, and its parameters and their id in
+the last test.
+"""
 
 from __future__ import annotations
 
