@@ -27,7 +27,7 @@ _PROGRESS_S = 30.0
 _LOGGED = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) headrace: ")
 """The beginning of a source process's log line."""
 _PRINTED = re.compile(
-    r"(?P<before>.*?) \[(?P<code>[a-zA-Z]\w*(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]"
+    r"(?P<before>.*?) \[(?P<code>[a-zA-Z][\w-]*(?:\.[a-z_0-9-]+)+)(?P<retry>, retriable)?\]"
     r"(?P<rest>.*)",
     re.DOTALL,
 )
