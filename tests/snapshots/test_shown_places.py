@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import Sequences, place_of
@@ -15,7 +14,6 @@ from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Insert
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.image_block import ImageBlock
-from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
@@ -25,6 +23,7 @@ from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.streaming.facts import EventSettings
 from tests.contract.journal.connector import JournalConfig
 from tests.contract.journal.events import JournalFacts, JournalSource
+from tests.snapshots.incremental.no_tables import NoTables
 
 PLACE, INCREMENT = 0x7000_0001 << 96 | 3 << 64 | 5, 3
 WIDE = 1 << 70 | 9
@@ -36,13 +35,6 @@ class Timed(PlacePosition):
     @property
     def shown(self) -> int:
         return self.committed >> 64 & 0xFFFFFFFF
-
-
-class NoTables(ChunkSource[Any]):
-    """A database without tables."""
-
-    def tables(self) -> list[str]:
-        return []
 
 
 class OneRow(Rows):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,19 +13,12 @@ from headrace.connect.images import make_image
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.offsets.position import PlacePosition
 from headrace.signals.collection import Cells, signal_columns
-from headrace.snapshots.incremental.chunk_source import ChunkSource
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.incremental.runner import IncrementalSnapshots, SignalStream
 from headrace.streaming.passage import Passage
 from tests.contract.journal.connector import JournalConfig
 from tests.contract.journal.events import JournalFacts
-
-
-class NoTables(ChunkSource[Any]):
-    """A database without tables."""
-
-    def tables(self) -> list[str]:
-        return []
+from tests.snapshots.incremental.no_tables import NoTables
 
 
 def document_fields(cells: Cells) -> list[str | None]:
