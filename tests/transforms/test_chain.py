@@ -179,7 +179,7 @@ def test_an_option_that_a_function_reads_and_nobody_set_is_named() -> None:
     assert made is not None
     assert made["error"] == (
         "transforms.a: the option least is missing [transforms.option_missing]. "
-        "Set transforms.ALIAS.least."
+        "Set the option least of the transform."
     )
     assert topics(apply_json(properties(a=own | {"least": "1"}), [record()])) == ["t"]
 

@@ -192,7 +192,7 @@ class _GivenOptions(dict[str, str]):
         raise HeadraceError(
             "transforms.option_missing",
             f"the option {name} is missing",
-            f"Set transforms.ALIAS.{name}.",
+            f"Set the option {name} of the transform.",
         )
 
 

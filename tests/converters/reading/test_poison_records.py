@@ -213,54 +213,45 @@ def test_the_most_values_of_a_record_are_configured() -> None:
     assert "has more than 900 values" in reason(letter)
 
 
-def test_an_outbox_payload_that_has_too_many_values_taken_apart_is_a_dead_letter() -> None:
+OUTBOX = READ | {
+    "transforms": "outbox", "transforms.outbox.type": "EventRouter",
+    "transforms.outbox.route.topic.replacement": "t",
+}  # fmt: skip
+
+
+def outbox_row(payload: str, at: int) -> bytes:
+    """The event of a row of an outbox table that is inserted, with its schema."""
     text = {"type": "string", "optional": True}
-    names = ("id", "aggregatetype", "aggregateid", "payload")
-    of_row = {"type": "struct", "optional": True, "fields": [text | {"field": n} for n in names]}
-    fields = [of_row | {"field": "before"}, of_row | {"field": "after"}, text | {"field": "op"},
-              {"type": "int64", "field": "ts_ms"}]  # fmt: skip
-    schema = {"type": "struct", "name": "s.t.Envelope", "fields": fields}
-
-    def inserted(payload: str) -> bytes:
-        after = {"id": "1", "aggregatetype": "x", "aggregateid": "1", "payload": payload}
-        event = {"before": None, "after": after, "op": "c", "ts_ms": 1}
-        return json.dumps({"schema": schema, "payload": event}).encode()
-
-    outbox = READ | {
-        "transforms": "outbox", "transforms.outbox.type": "EventRouter",
-        "transforms.outbox.table.expand.json.payload": "true",
-        "transforms.outbox.route.topic.replacement": "t",
-    }  # fmt: skip
-    for more in ("", ',{"n":{"$x":1}}'):  # the second is not read by a kernel
-        payload = distinct_names(1_500)[:-1] + more + "]"
-        (letter,) = made_of(inserted(payload), outbox, sound=inserted('{"a":1}'))
-        assert "has more than 1,000,000 values" in reason(letter)
-
-
-@pytest.mark.parametrize("time", [253_402_300_799_999, -(2**63), 1_700_000_000_000_000_000])
-def test_a_time_that_spark_cannot_hold_is_null(time: int) -> None:
-    names = ("id", "aggregatetype", "aggregateid", "payload")
-    text = {"type": "string", "optional": True}
-    at = {"type": "int64", "optional": True, "field": "at", "name": "io.debezium.time.Timestamp"}
-    columns = [*(text | {"field": n} for n in names), at]
+    columns = [text | {"field": n} for n in ("id", "aggregatetype", "aggregateid", "payload")]
+    columns.append({"type": "int64", "optional": True, "field": "at",
+                    "name": "io.debezium.time.Timestamp"})  # fmt: skip
     of_row = {"type": "struct", "optional": True, "fields": columns}
     fields = [of_row | {"field": "before"}, of_row | {"field": "after"}, text | {"field": "op"},
               {"type": "int64", "field": "ts_ms"}]  # fmt: skip
     schema = {"type": "struct", "name": "s.t.Envelope", "fields": fields}
+    after = {"id": "1", "aggregatetype": "x", "aggregateid": "1", "payload": payload, "at": at}
+    event = {"before": None, "after": after, "op": "c", "ts_ms": 1}
+    return json.dumps({"schema": schema, "payload": event}).encode()
 
-    def inserted(at: int) -> bytes:
-        after = {"id": "1", "aggregatetype": "x", "aggregateid": "1", "payload": "{}", "at": at}
-        event = {"before": None, "after": after, "op": "c", "ts_ms": 1}
-        return json.dumps({"schema": schema, "payload": event}).encode()
 
-    outbox = READ | {
-        "transforms": "outbox", "transforms.outbox.type": "EventRouter",
-        "transforms.outbox.table.field.event.timestamp": "at",
-        "transforms.outbox.route.topic.replacement": "t",
-    }  # fmt: skip
-    (made,) = made_of(inserted(time), outbox, sound=inserted(1_700_000_000_000))
+def test_an_outbox_payload_that_has_too_many_values_taken_apart_is_a_dead_letter() -> None:
+    outbox = OUTBOX | {"transforms.outbox.table.expand.json.payload": "true"}
+    for more in ("", ',{"n":{"$x":1}}'):  # the second is not read by a kernel
+        payload = distinct_names(1_500)[:-1] + more + "]"
+        sound = outbox_row('{"a":1}', at=1)
+        (letter,) = made_of(outbox_row(payload, at=1), outbox, sound=sound)
+        assert "has more than 1,000,000 values" in reason(letter)
+
+
+@pytest.mark.parametrize(("milliseconds", "is_null"), [
+    (253_402_300_799_999, False), (-(2**63), True), (1_700_000_000_000_000_000, True),
+])  # fmt: skip
+def test_a_time_that_spark_cannot_hold_is_null(milliseconds: int, is_null: bool) -> None:
+    outbox = OUTBOX | {"transforms.outbox.table.field.event.timestamp": "at"}
+    sound = outbox_row("{}", at=1_700_000_000_000)
+    (made,) = made_of(outbox_row("{}", at=milliseconds), outbox, sound=sound)
     assert made["topic"] == "t"
-    assert (made["timestamp"] is None) == (time != 253_402_300_799_999)
+    assert (made["timestamp"] is None) == is_null
 
 
 def test_an_array_of_empty_objects_with_many_fields_is_a_dead_letter() -> None:

@@ -194,11 +194,15 @@ class Evaluation:
                 return _nulled(self.array(node.node), self._guarded(node))
             case Struct():
                 members = [self.array(member) for member in node.members]
-                kind = self.type_of(node.schema)
-                mask = pa.array(self._guarded(node))
+                absent = self._guarded(node)
                 if not members:
-                    return pa.array([{}] * self.count, kind, mask=np.asarray(mask))
-                return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
+                    return pa.array([{}] * self.count, self.type_of(node.schema), mask=absent)
+                # Not `type_of(schema)`, which would be asked for once more at each level.
+                fields = [
+                    pa.field(field.name, member.type)
+                    for field, member in zip(node.schema.fields, members, strict=True)
+                ]
+                return pa.StructArray.from_arrays(members, fields=fields, mask=pa.array(absent))
 
     def objects(self, node: Node) -> list[object]:
         match node:

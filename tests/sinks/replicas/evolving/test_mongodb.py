@@ -70,6 +70,8 @@ def test_collections_that_change_are_equal_or_stop_and_are_copied_again(
         store.fields.insert_one(moved | {"_id": ObjectId()})
         store.fields.insert_one(moved | {"_id": "4"})
         store.late.insert_many([{"_id": i, "l": i} for i in range(3)])
+        # Of a collection that is renamed, only one whose inserts were read is known.
+        run.catch_up()
         # Collections that are not what they were.
         store.renamed.rename("other")
         store.other.insert_one({"_id": 9})
@@ -82,10 +84,8 @@ def test_collections_that_change_are_equal_or_stop_and_are_copied_again(
         store.onto.insert_one({"_id": 8})
         run.catch_up()
         run.assert_equal("fields")
-        stopped = run.stopped()
-        # The collection that was renamed is known only if its inserts were read before.
-        assert stopped.pop("onto") in ("replicas.table_renamed", "replicas.table_replaced")
-        assert stopped == {
+        assert run.stopped() == {
+            "onto": "replicas.table_renamed",
             "other": "replicas.table_renamed",
             "again": "replicas.table_replaced",
             "out": "replicas.table_replaced",
