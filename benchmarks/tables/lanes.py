@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import reaped
-from benchmarks.tables import readers
+from benchmarks.tables import debezium, readers
 from benchmarks.tables.workload import DATABASE, Sums
 from headrace.testing.embedded import PostgresServer
 
@@ -40,6 +40,7 @@ class Lane:
         self._server = server
         self.work.mkdir()
         self._peer = ""
+        self._target = table
 
     def configure(self, more: Mapping[str, str]) -> None:
         """Write the properties file."""
@@ -75,10 +76,9 @@ class Lane:
     def peer(self, lane: str, replica: Lane) -> Lane:
         """A program of `benchmarks.tables.peers` from now on, over a table that has the rows of a
         replica."""
-        sql = f"SELECT pg_create_logical_replication_slot('{self.name}', 'pgoutput')"
-        self._server.execute(sql, database=DATABASE)
+        self._make_slot()
         self.configure({"snapshot.mode": "no_data"})
-        self._peer = lane
+        self._peer = f"peers {lane}"
         if lane == "merge":
             shutil.copytree(replica.lake, self.lake)
             return self
@@ -89,17 +89,30 @@ class Lane:
         catalog.create_table(f"public.{self.table}", rows.schema).append(rows)
         return self
 
+    def engine(self) -> Lane:
+        """`benchmarks.tables.debezium`, which appends what comes from now on."""
+        self._make_slot()
+        self.configure({})
+        self._peer = "debezium"
+        self._target = debezium.table_name("bench", self.table)
+        return self
+
+    def _make_slot(self) -> None:
+        sql = f"SELECT pg_create_logical_replication_slot('{self.name}', 'pgoutput')"
+        self._server.execute(sql, database=DATABASE)
+
     def run(self, changes: int) -> Round:
         """Take the changes that are in the log."""
         before = _files(self.lake)
-        took = reaped.run([sys.executable, "-m", *self._command()])
+        took = reaped.run([sys.executable, "-m", *self._command(changes)])
         new = {path: size for path, size in _files(self.lake).items() if path not in before}
         return Round(changes, took, sum(new.values()))
 
-    def _command(self) -> list[str]:
+    def _command(self, changes: int) -> list[str]:
         if self._peer:
-            places = (self.file, self.state, self.lake, self.table)
-            return ["benchmarks.tables.peers", self._peer, *map(str, places)]
+            module, *lane = self._peer.split()
+            arguments = (*lane, self.file, self.state, self.lake, self.table, changes)
+            return [f"benchmarks.tables.{module}", *map(str, arguments)]
         return ["headrace.cli", "run", str(self.file), "--checkpoint", str(self.state)]
 
     def maintain(self) -> reaped.Took:
@@ -112,9 +125,14 @@ class Lane:
         sums = readers.sums(self.format, self.lake, self.table)
         assert sums == source, f"{self.name}: {sums}, and in the source {source}"
 
-    def read_cpu(self) -> float:
+    def require_count(self, rows: int) -> None:
+        """Raises AssertionError where the table does not have so many rows."""
+        count = readers.count(self.format, self.lake, self._target)
+        assert count == rows, f"{self.name}: {count:,} rows, and {rows:,} were written"
+
+    def read_cpu(self, reader: str) -> float:
         """CPU of an independent reader of the whole table, its start left out."""
-        command = ["benchmarks.tables.readers", self.format, str(self.lake), self.table]
+        command = ["benchmarks.tables.readers", reader, str(self.lake), self.table]
         return float(reaped.output([sys.executable, "-m", *command]))
 
     def close(self) -> None:

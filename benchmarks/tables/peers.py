@@ -1,5 +1,5 @@
 """What users write without replicas: `python -m benchmarks.tables.peers LANE FILE STATE FOLDER
-TABLE`, which takes what the log holds and ends.
+TABLE CHANGES`, which takes what the log holds and ends.
 
 LANE is `merge`, Spark's MERGE into a Delta table with deletion vectors, or `upsert`, PyIceberg's
 into an Iceberg table. Both fold our stream of typed rows. `copy URL FOLDER TABLE JAR` is
@@ -73,7 +73,7 @@ def _upsert(folder: Path, name: str) -> Callable[[Any, int], None]:
     return upsert
 
 
-def _follow(lane: str, file: str, state: str, folder: str, table: str) -> None:
+def _follow(lane: str, file: str, state: str, folder: str, table: str, _: str) -> None:
     spark = _session([])
     lines = [line.split("=", 1) for line in Path(file).read_text().splitlines()]
     typed = {"value.converter": "row", "key.converter": "row"}

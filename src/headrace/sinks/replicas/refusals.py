@@ -43,8 +43,8 @@ def default_unknown(table: TableName, column: Column) -> HeadraceError:
 def incomplete(what: str, remedy: str) -> HeadraceError:
     return HeadraceError(
         "replicas.incomplete",
-        f"headrace.sink.mode=replica keeps tables equal to their source, and {what}",
-        f"{remedy}, or say by headrace.sink.incomplete=true that the tables are meant to differ.",
+        f"Replicas, change logs and histories have each change of their source, and {what}",
+        f"{remedy}, or permit the difference by headrace.sink.incomplete=true.",
     )
 
 
