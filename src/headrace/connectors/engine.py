@@ -237,7 +237,7 @@ class Engine(Generic[P]):
         log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
         self._close_snapshot()
         self._answers().make_room(lost)
-        return self._begin(after.epoch + 1)
+        return replace(self._begin(after.epoch + 1), gap=True)
 
     def _answers(self) -> LostLog[P]:
         answers = self._source.lost_log

@@ -51,7 +51,8 @@ class Offset(Generic[P]):
     here is divided. `consistent` is the place of the log at which the snapshot was taken.
     `heartbeat` counts heartbeats: if the end of a range has one more than its start, the range's
     last record is a heartbeat. `snapshot` exists while a snapshot is read, `signals` once a signal
-    was applied. `version` says which sequences the records of the range have.
+    was applied. `version` says which sequences the records of the range have. `gap`: the log before
+    this epoch was lost.
     """
 
     server: str
@@ -65,6 +66,7 @@ class Offset(Generic[P]):
     snapshot: SnapshotProgress | None = None
     signals: SignalProgress | None = None
     version: int = VERSION
+    gap: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.epoch <= LARGEST_EPOCH:
@@ -114,7 +116,7 @@ class Offset(Generic[P]):
     def upgraded(self) -> Offset[P]:
         """Return the end of an empty range after an offset of an older version: the same position
         in the next epoch, so that longer sequences sort after shorter ones."""
-        return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
+        return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1, gap=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object, always with the same keys in the same order."""
@@ -126,6 +128,8 @@ class Offset(Generic[P]):
         out |= {"slices": self.slices, "order": self.order}
         if self.consistent is not None:
             out["consistent"] = self.consistent
+        if self.gap:
+            out["gap"] = True
         if self.heartbeat:
             out["heartbeat"] = self.heartbeat
         if self.snapshot is not None:
@@ -174,6 +178,7 @@ class Offset(Generic[P]):
                 snapshot=None if snapshot is None else SnapshotProgress.from_json(snapshot),
                 signals=None if signals is None else SignalProgress.from_json(signals),
                 version=version,
+                gap=data.get("gap") is True,
             )
 
     def at(self, position: P) -> Offset[P]:

@@ -84,7 +84,6 @@ class Outcome:
     files: int = 0
     source_ms: int = 0
     is_repeated: bool = False
-    left_out: int = 0
 
     def after(self, earlier: Outcome) -> Outcome:
         """Return the outcome with the changes of an earlier one added."""

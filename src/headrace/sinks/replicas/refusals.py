@@ -128,6 +128,27 @@ def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
     )
 
 
+def copy_failed(table: TableName, error: HeadraceError) -> HeadraceError:
+    """Return an error for a table that cannot take the rows of its copy."""
+    return HeadraceError(
+        error.code,
+        f"{error.message}. The copy of {table} has ended, and its changes are left out from here "
+        "on",
+        f"{error.remedy} Then copy the table again: headrace resync FILE {table} "
+        "--checkpoint STATE.",
+    )
+
+
+def left_out(table: TableName, error: HeadraceError) -> HeadraceError:
+    """Return an error for a table of which the tasks could not make the changes."""
+    return HeadraceError(
+        error.code,
+        f"{error.message}. Changes of {table} are left out from here on",
+        f"{error.remedy} Then copy the table again: headrace resync FILE {table} "
+        "--checkpoint STATE.",
+    )
+
+
 def not_read_again(table: TableName) -> HeadraceError:
     return HeadraceError(
         COPY_INCOMPLETE,

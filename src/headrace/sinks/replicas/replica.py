@@ -138,10 +138,12 @@ class Replica:
         *,
         is_copied: bool = False,
         may_empty: bool = False,
+        count_left_out: Callable[[int], None] | None = None,
     ) -> Outcome:
         """Apply a micro-batch's changes to the table, unless it has them. `folder` has the files of
         the parts. `is_copied`: the table is being copied again, so that rows are still missing;
-        `may_empty`: no row was copied yet. Raises HeadraceError."""
+        `may_empty`: no row was copied yet. `count_left_out` is called before the commit, with the
+        number of rows that are left out. Raises HeadraceError."""
         self.has_other_deletes &= is_copied
         self._last_place = max((self._last_place, *(part.last for part in parts)))
         schemas = [of_json(part.schema) for part in parts if part.schema]
@@ -162,7 +164,7 @@ class Replica:
         for attempt in range(1, _MOST_TRIES + 1):
             work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied, may_empty)
             try:
-                return self._attempt(batch, work)
+                return self._attempt(batch, work, count_left_out)
             except HeadraceError as error:
                 if error.code == CONFLICT:
                     with suppress(HeadraceError, OSError):
@@ -274,7 +276,9 @@ class Replica:
             [file for each in done for file in each.removed],
         )
 
-    def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
+    def _attempt(
+        self, batch: MicroBatch, work: Work, count_left_out: Callable[[int], None] | None
+    ) -> Outcome:
         from headrace.sinks.replicas.applying.batches import Batch, apply_batch
 
         table, parts = self._table, work.parts
@@ -351,6 +355,8 @@ class Replica:
         )
         marked = {**batch.properties, KEY: json.dumps(list(whole.key))}
         marked |= source_property(whole, table)
+        if count_left_out is not None:
+            count_left_out(applied.left_out)
         transaction.commit(made, marked)
         self._own_version = table.version()
         self._count_files(transaction, made)
@@ -361,7 +367,6 @@ class Replica:
             applied.bytes,
             applied.files,
             max((part.source_ms for part in parts), default=0),
-            left_out=applied.left_out,
         )
         self.figures.add(outcome)
         if not work.is_copied:  # merged files would be neither older nor newer than the copy

@@ -38,7 +38,14 @@ from headrace.sinks.replicas.options import (
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, new_epoch, resyncs
+from headrace.sinks.replicas.state.resyncing import (
+    WHOLE,
+    Resync,
+    Stage,
+    copies,
+    new_epoch,
+    requests,
+)
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
@@ -167,11 +174,10 @@ class ReplicaSink(BatchSink):
 
     def _resume_stopped(self) -> None:
         """Apply the kept changes of stopped tables, if the reason of the stop is over."""
-        requested = {each.name for each in resyncs(self._requests)}
+        copied = {each.name for each in copies(self._requests)}
         for stopped in stopped_tables(self._stopped):
-            if stopped.name in requested:
-                stopped.resume()
-                continue
+            if stopped.name in copied:
+                continue  # the next micro-batch begins the copy, or ends it
             self._waiting.keep_in(stopped)  # a killed run may have left this undone
             if stopped.is_lost:
                 log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
@@ -255,7 +261,7 @@ class ReplicaSink(BatchSink):
         if not self._end.is_boundary:
             return
         missing = dict.fromkeys(self._waiting.names(), _WAITS)
-        missing |= {each.name: "it is copied again" for each in resyncs(self._requests)}
+        missing |= {each.name: "it is copied again" for each in copies(self._requests)}
         for stopped in stopped_tables(self._stopped):
             missing[stopped.name] = f"its replication has stopped ({stopped.error.code})"
         system = str((planned_offset(self._checkpoint, batch) or {}).get("system", ""))
@@ -270,35 +276,48 @@ class ReplicaSink(BatchSink):
             self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
-        """Begin the requested resyncs: record the data files of their tables. Note which copies are
-        in progress, and which end with this micro-batch."""
+        """Begin the requested copies whose rows this micro-batch is the first to have: record the
+        data files of their tables. Note which copies are in progress, and which end with this
+        micro-batch."""
         self._copying, self._ended_copies = {}, {}
         offset = planned_offset(self._checkpoint, batch) or {}
         self._follow_epoch(planned_offset(self._checkpoint, batch - 1) or {}, offset)
-        for request in resyncs(self._requests):
-            resync, replica = request, self._replica(request.name)
-            stopped = StoppedTable(self._stopped, resync.name)
-            if resync.stage is Stage.REQUESTED:
+        for request in requests(self._requests):
+            if request.is_in(offset) or request.ended(offset):
+                self._begin_copy(request)
+        for copy in copies(self._requests):
+            stopped = StoppedTable(self._stopped, copy.name)
+            if copy.stage is Stage.BEGUN:
                 stopped.resume()
-                self._waiting.forget(resync.name)
-                log.warning("A new copy of the table %s begins", resync.name)
-                try:
-                    resync = resync.at(Stage.BEGUN, replica.files())
-                except HeadraceError as error:
-                    if self._ends_query(error):
-                        raise
-                    self._stop(stopped, error, loses=True)
-                    resync.finish()
-                    continue
-            was_copying = resync.stage is Stage.COPYING
-            if ended := resync.ended(offset):
-                self._ended_copies[resync.name] = ended
-            elif was_copying and not resync.is_in(offset):
+                self._waiting.forget(copy.name)
+                copy = copy.copying()
+            elif stopped.is_stopped:  # by a start, or the query was killed while the table stopped
+                self._end_copy(stopped, copy, stopped.error)
+                continue
+            if ended := copy.ended(offset):
+                self._ended_copies[copy.name] = ended
+            elif not copy.is_in(offset):
                 # Offsets of an earlier version of headrace do not say how the copy ended.
-                self._ended_copies[resync.name] = ["UNKNOWN"]
-            if ended or resync.is_in(offset):
-                resync = resync.at(Stage.COPYING)
-            self._copying[resync.name] = resync
+                self._ended_copies[copy.name] = ["UNKNOWN"]
+            self._copying[copy.name] = copy
+
+    def _begin_copy(self, request: Resync) -> None:
+        log.warning("A new copy of the table %s begins", request.name)
+        try:
+            request.begin(self._replica(request.name).files())
+        except HeadraceError as error:
+            if self._ends_query(error):
+                raise
+            stopped = StoppedTable(self._stopped, request.name)
+            self._stop(stopped, error, loses=stopped.is_stopped and stopped.is_lost)
+            request.finish()
+
+    def _end_copy(self, stopped: StoppedTable, copy: Resync, error: HeadraceError) -> None:
+        """Stop a table whose copy cannot continue. Its changes are left out: another copy has
+        them."""
+        if not (stopped.is_stopped and stopped.is_lost):
+            self._stop(stopped, refusals.copy_failed(copy.name, error), loses=True)
+        copy.finish()
 
     def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
         """Look for a new epoch, which begins if the log was lost. Then request a resync of each
@@ -306,7 +325,7 @@ class ReplicaSink(BatchSink):
         epoch = new_epoch(before, offset)
         if not epoch:
             return
-        begun = {each.name for each in resyncs(self._requests) if each.epoch == epoch}
+        begun = {each.name for each in copies(self._requests) if each.epoch == epoch}
         is_read = self._config.snapshot_filter().accepts
         for name, sources in self._sources.items():
             stopped = StoppedTable(self._stopped, name)
@@ -318,27 +337,29 @@ class ReplicaSink(BatchSink):
     def _finish_resyncs(self) -> None:
         """Remove the former files of each table whose copy is complete. Stop tables whose copies
         ended incomplete."""
-        for resync in resyncs(self._requests):
-            if (ended := self._ended_copies.get(resync.name)) is None:
+        for copy in copies(self._requests):
+            if (ended := self._ended_copies.get(copy.name)) is None:
                 continue
-            stopped = StoppedTable(self._stopped, resync.name)
-            if not stopped.is_stopped:
-                try:
-                    self._remove_former(resync, ended)
-                    log.warning("The new copy of the table %s is complete", resync.name)
-                except HeadraceError as error:
-                    if error.code != refusals.COPY_INCOMPLETE:
-                        raise
+            try:
+                self._remove_former(copy, ended)
+                log.warning("The new copy of the table %s is complete", copy.name)
+            except HeadraceError as error:
+                stopped = StoppedTable(self._stopped, copy.name)
+                if error.code == refusals.COPY_INCOMPLETE:
                     self._stop(stopped, error, loses=True)
-            resync.finish()
+                elif self._ends_query(error):
+                    raise
+                else:
+                    self._end_copy(stopped, copy, error)
+            copy.finish()
 
-    def _remove_former(self, resync: Resync, ended: Sequence[str]) -> None:
+    def _remove_former(self, copy: Resync, ended: Sequence[str]) -> None:
         if not WHOLE.issuperset(ended):
-            raise refusals.copy_ended(resync.name, ended)
-        if resync.lost:
-            raise refusals.copy_lacks(resync.name, resync.lost)
+            raise refusals.copy_ended(copy.name, ended)
+        if lost := copy.lost + copy.lost_in_batch:
+            raise refusals.copy_lacks(copy.name, lost)
         own = files_of(query_of(str(self._checkpoint)))
-        self._replica(resync.name).remove(set(resync.files), own)
+        self._replica(copy.name).remove(set(copy.files), own)
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
@@ -366,20 +387,23 @@ class ReplicaSink(BatchSink):
         failed = next((part for part in parts if part.error), None)
         if failed is not None:
             return self._lose(stopped, failed, sum(part.rows for part in parts))
-        if not stopped.is_stopped:
-            try:
+        copy, was_stopped = self._copying.get(name), stopped.is_stopped
+        try:
+            self._follow_sources(name, parts)
+            if not was_stopped:
                 self._require_known(name, parts)
-                resync, replica = self._copying.get(name), self._replica(name)
-                copy = None
-                if resync is not None:
-                    copy = partial(self._copy, resync, replica, batch, parts)
-                return self._waiting.apply(replica, batch, parts, copy)
-            except HeadraceError as error:
-                if self._ends_query(error):
-                    raise
+                replica = self._replica(name)
+                apply = None if copy is None else partial(self._copy, copy, replica, batch, parts)
+                return self._waiting.apply(replica, batch, parts, apply)
+        except HeadraceError as error:
+            if self._ends_query(error):
+                raise
+            if copy is not None:
+                self._end_copy(stopped, copy, error)
+            elif not (was_stopped and stopped.is_lost):
                 self._stop(stopped, error, loses=error.code in _NOT_KEPT)
-                if batch.number in self._waiting.keep_in(stopped):
-                    return Outcome(sum(part.rows for part in parts))
+            if batch.number in self._waiting.keep_in(stopped):
+                return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
 
@@ -388,25 +412,27 @@ class ReplicaSink(BatchSink):
         return ends_always or self._options.errors is Errors.FAIL
 
     def _copy(
-        self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
+        self, copy: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
     ) -> Outcome:
-        may_empty = not resync.has_changes
-        outcome = replica.apply(batch, parts, self._parts, is_copied=True, may_empty=may_empty)
-        resync.after_changes(outcome.left_out)
-        return outcome
+        may_empty, count = copy.is_empty(batch.number), partial(copy.count, batch.number)
+        return replica.apply(
+            batch, parts, self._parts, is_copied=True, may_empty=may_empty, count_left_out=count
+        )
 
-    def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
+    def _follow_sources(self, name: TableName, parts: Sequence[Part]) -> None:
+        """Note the source tables of a replica. Refuse a TRUNCATE of one of several."""
         for schema in {part.schema for part in parts if part.schema}:
             if source := of_json(schema).source:
                 self._sources.setdefault(name, {})[source] = None
+        if any(part.truncated for part in parts) and len(self._sources.get(name, ())) > 1:
+            raise refusals.truncated_in_part(name)
+
+    def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
+        for schema in {part.schema for part in parts if part.schema}:
             if name in self._copying:
                 self._known.add(name, of_json(schema))
             else:
                 self._known.require_new(name, of_json(schema))
-        resync, is_one = self._copying.get(name), len(self._sources.get(name, ())) < 2
-        is_copied_after = resync is not None and resync.stage is Stage.BEGUN
-        if any(part.truncated for part in parts) and not (is_one or is_copied_after):
-            raise refusals.truncated_in_part(name)
 
     def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
         """Stop the replication of this table. `loses`: its changes cannot be kept."""
@@ -421,23 +447,16 @@ class ReplicaSink(BatchSink):
         self._replica(stopped.name).figures.error = str(error)
 
     def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
-        """Stop a table if a task could not make changes for it. Ignore the failure if a resync will
-        read the rows afterwards. Raises HeadraceError."""
-        resync = self._copying.get(stopped.name)
-        if resync is not None and resync.stage is Stage.BEGUN:
-            return Outcome(rows)
+        """Stop a table if a task could not make changes for it. Raises HeadraceError."""
         known = json.loads(failed.error)
+        error = HeadraceError(known["code"], known["message"], known["remedy"])
         if self._options.errors is Errors.FAIL:
-            raise HeadraceError(known["code"], known["message"], known["remedy"])
-        error = HeadraceError(
-            known["code"],
-            f"{known['message']}. Changes of {stopped.name} are left out from here on",
-            f"{known['remedy']} Then copy the table again: headrace resync FILE {stopped.name} "
-            "--checkpoint STATE.",
-        )
+            raise error
         self._waiting.forget(stopped.name)
         if not (stopped.is_stopped and stopped.is_lost):
-            self._stop(stopped, error, loses=True)
+            self._stop(stopped, refusals.left_out(stopped.name, error), loses=True)
+        if (copy := self._copying.get(stopped.name)) is not None:
+            copy.finish()
         return Outcome(rows)
 
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from headrace.config.filters import NameFilter
+from headrace.sinks.replicas.options import RESYNC
+from headrace.sinks.replicas.state.resyncing import resyncs
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.state.pipelines import Pipeline, insert
 
@@ -33,7 +35,7 @@ def test_rows_that_were_deleted_meanwhile_are_gone_when_all_are_read(pipeline: P
     assert pipeline.rows == {1: ("a2", "x"), 2: ("b2", "x")}
     pipeline.end(5, insert(4, "later", "x"), epoch=2, **SETTLED)
     assert set(pipeline.rows) == {1, 2, 4}
-    assert not list(pipeline.state.glob("resync/*"))
+    assert not list(resyncs(pipeline.state / RESYNC))
 
 
 def test_a_first_copy_that_begins_again_is_no_other_one(tmp_path: Path) -> None:
@@ -41,7 +43,20 @@ def test_a_first_copy_that_begins_again_is_no_other_one(tmp_path: Path) -> None:
     pipeline.sink._sources[pipeline.table.name] = {"public.t": None}
     pipeline.end(0, insert(1, "a", "x"), epoch=1, **READING)
     pipeline.end(1, epoch=2, **READING)
-    assert not list(pipeline.state.glob("resync/*"))
+    assert not list(resyncs(pipeline.state / RESYNC))
+
+
+def test_rows_that_were_deleted_are_gone_when_the_log_is_lost_during_the_first_copy(
+    tmp_path: Path,
+) -> None:
+    pipeline = Pipeline(tmp_path)
+    pipeline.sink._sources[pipeline.table.name] = {"public.t": None}
+    pipeline.end(0, insert(1, "a", "x"), insert(2, "gone", "x"), epoch=1, **READING)
+    pipeline.end(1, epoch=2, gap=True, **READING)
+    pipeline.end(2, insert(1, "a2", "x"), epoch=2, gap=True, **READING)
+    pipeline.end(3, insert(3, "c2", "x"), epoch=2, gap=True, **SETTLED)
+    assert pipeline.rows == {1: ("a2", "x"), 3: ("c2", "x")}
+    assert not list(resyncs(pipeline.state / RESYNC))
 
 
 def test_a_table_that_the_snapshot_leaves_out_stops(pipeline: Pipeline) -> None:

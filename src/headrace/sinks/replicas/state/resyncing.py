@@ -1,15 +1,21 @@
-"""Requests to copy tables again, as files of the state folder: `headrace resync` writes them, and
-the sink handles them before its next micro-batch.
+"""Requests to copy tables again and the copies in progress, as files of the state folder.
 
-The request is written before the signal that asks for the rows is sent. So the micro-batch with the
-first of these rows begins after it, and the sink knows by then which data files are older. A table
-that takes some changes of its columns only while it is empty is emptied.
+`headrace resync` writes a request before it sends the signal that asks for the rows. The copy
+begins with the micro-batch whose range of the log has the signal's snapshot, so that a signal that
+was not sent changes nothing. The sink turns the request into a copy before it applies that
+micro-batch, and records which data files are older. A table that takes some changes of its columns
+only while it is empty is emptied.
+
+Only `headrace resync` and a lost log write requests, and only the sink writes copies, so that a
+request during a copy is neither lost nor taken for the copy.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,10 +27,12 @@ from headrace.sinks.replicas.lake import TableName
 
 WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
 """Results of a table's snapshot that read every row."""
+_COPIES = "copying"
 
 
 class Stage(StrEnum):
-    """The progress of a table that is copied again."""
+    """The progress of a table that is copied again. BEGUN: the files are recorded, and the state of
+    a stopped table is not yet deleted."""
 
     REQUESTED = "requested"
     BEGUN = "begun"
@@ -34,11 +42,11 @@ class Stage(StrEnum):
 @dataclass(frozen=True)
 class Resync:
     """A table that is copied again by a signal. `files` are the data files that it had at the
-    beginning: rows that are left in them when every row was copied are not at the source. `lost`
-    counts rows that were left out, because changes did not carry all of their values;
-    `has_changes`: the table has received changes or rows since then, so it cannot be emptied.
-    `tables` are the source tables whose rows it has, all of which the signal reads (empty: written
-    by an earlier version, and all tables of the signal are meant). `epoch`: not a signal, but the
+    beginning: rows that are left in them when every row was copied are not at the source. `batch`
+    is the last micro-batch whose changes it received since then (-1: none). Rows are left out if
+    changes did not carry all of their values: `lost` counts those before this micro-batch, and
+    `lost_in_batch` those in it. `tables` are the source tables whose rows it has, all of which the
+    signal reads (empty: all tables of the signal are meant). `epoch`: not a signal, but the
     snapshot with which this epoch of the offsets begins reads the rows (0: a signal)."""
 
     folder: Path
@@ -46,43 +54,63 @@ class Resync:
     signal: str
     stage: Stage = Stage.REQUESTED
     files: tuple[str, ...] = ()
+    batch: int = -1
     lost: int = 0
-    has_changes: bool = False
+    lost_in_batch: int = 0
     tables: tuple[str, ...] = ()
     epoch: int = 0
 
     def write(self) -> None:
-        """Write the request, in place of a former one of the table. Raises OSError."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write the request or the copy, in place of a former one of the table. Raises OSError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         known = {
             "namespace": self.name.namespace,
             "name": self.name.name,
             "signal": self.signal,
             "stage": self.stage,
             "files": self.files,
+            "batch": self.batch,
             "lost": self.lost,
-            "has_changes": self.has_changes,
+            "lost_in_batch": self.lost_in_batch,
             "tables": self.tables,
             "epoch": self.epoch,
         }
         replace_text(self._path, json.dumps(known))
 
-    def at(self, stage: Stage, files: Iterable[str] | None = None) -> Resync:
-        """Return and write the request at another stage. Raises OSError."""
-        return self._kept(replace(self, stage=stage, files=tuple(files or self.files)))
+    def begin(self, files: Iterable[str]) -> Resync:
+        """Return and write the copy of a request, and delete the request unless another one has
+        replaced it. `files` are the table's data files. Raises OSError."""
+        copy = replace(self, stage=Stage.BEGUN, files=tuple(files))
+        copy.write()
+        taken = self._path.with_suffix(".taken")
+        self._path.replace(taken)
+        if _of_file(self.folder, taken) != self:  # requested once more
+            with suppress(FileExistsError):
+                os.link(taken, self._path)
+        taken.unlink()
+        return copy
 
-    def after_changes(self, left_out: int) -> Resync:
-        """Return and write the request after changes, with `left_out` more lost rows. Raises
-        OSError."""
-        return self._kept(replace(self, lost=self.lost + left_out, has_changes=True))
+    def copying(self) -> Resync:
+        """Return and write the copy whose table takes changes. Raises OSError."""
+        copy = replace(self, stage=Stage.COPYING)
+        copy.write()
+        return copy
 
-    def _kept(self, later: Resync) -> Resync:
+    def is_empty(self, batch: int) -> bool:
+        """Return whether the table received no changes since the beginning, before a micro-batch:
+        it can be emptied."""
+        return self.batch in (-1, batch)
+
+    def count(self, batch: int, left_out: int) -> None:
+        """Write that the table is about to receive a micro-batch, from which `left_out` rows are
+        left out. A micro-batch that comes again counts once. Raises OSError."""
+        lost = self.lost if batch == self.batch else self.lost + self.lost_in_batch
+        later = replace(self, batch=batch, lost=lost, lost_in_batch=left_out)
         if later != self:
             later.write()
-        return later
 
     def finish(self) -> None:
-        """Delete the request. Raises OSError."""
+        """Delete the request or the copy. Raises OSError."""
         self._path.unlink(missing_ok=True)
 
     def is_in(self, offset: Mapping[str, Any]) -> bool:
@@ -111,27 +139,55 @@ class Resync:
 
     @property
     def _path(self) -> Path:
-        return self.folder / f"{quote(str(self.name), safe='')}.json"
+        folder = self.folder if self.stage is Stage.REQUESTED else self.folder / _COPIES
+        return folder / f"{quote(str(self.name), safe='')}.json"
+
+
+def _of_file(folder: Path, path: Path) -> Resync:
+    known = json.loads(path.read_text())
+    return Resync(
+        folder,
+        TableName(tuple(known["namespace"]), known["name"]),
+        known["signal"],
+        Stage(known["stage"]),
+        tuple(known["files"]),
+        known["batch"],
+        known["lost"],
+        known["lost_in_batch"],
+        tuple(known["tables"]),
+        known["epoch"],
+    )
+
+
+def _in(folder: Path, paths: Iterable[Path]) -> Iterator[Resync]:
+    for path in sorted(paths):
+        with suppress(FileNotFoundError):  # another process has deleted it
+            yield _of_file(folder, path)
+
+
+def requests(folder: Path) -> Iterator[Resync]:
+    """Yield the requests whose copies have not begun. `folder` has all requests and copies."""
+    return _in(folder, folder.glob("*.json"))
+
+
+def copies(folder: Path) -> Iterator[Resync]:
+    """Yield the copies in progress."""
+    return _in(folder, (folder / _COPIES).glob("*.json"))
 
 
 def resyncs(folder: Path) -> Iterator[Resync]:
-    """Yield the requests in a folder."""
-    for path in sorted(folder.glob("*.json")):
-        known = json.loads(path.read_text())
-        name = TableName(tuple(known["namespace"]), known["name"])
-        stage, files = Stage(known["stage"]), tuple(known["files"])
-        lost, has_changes = known["lost"], known["has_changes"]
-        tables, epoch = tuple(known.get("tables", ())), known.get("epoch", 0)
-        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes, tables, epoch)
+    """Yield the requests and the copies."""
+    yield from requests(folder)
+    yield from copies(folder)
 
 
 def new_epoch(before: Mapping[str, Any], offset: Mapping[str, Any]) -> int:
     """Return the epoch that begins with a range in which a snapshot reads all tables, because the
     log from `before` on was lost or is not read; 0: no epoch begins. A first copy that restarts
-    does not count: the log has the changes since its first start."""
+    does not count, unless the log was lost: the log has the changes since its first start."""
     epoch, former = offset.get("epoch", 0), before.get("epoch", 0)
-    begins = 0 < former < epoch and _reads_all(offset) and not _reads_all(before)
-    return epoch if begins else 0
+    begins = 0 < former < epoch and _reads_all(offset)
+    return epoch if begins and (offset.get("gap") or not _reads_all(before)) else 0
 
 
 def _reads_all(offset: Mapping[str, Any]) -> bool:
