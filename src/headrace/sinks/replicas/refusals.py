@@ -11,6 +11,7 @@ COPY_INCOMPLETE = "replicas.copy_incomplete"
 NO_ENVELOPE = "replicas.no_envelope"
 OTHER_MODE = "replicas.other_mode"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
+OLDER_TABLE = "replicas.older_table"
 
 
 def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
@@ -126,6 +127,26 @@ def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
         "See in the log why, and copy the table once more: headrace resync FILE "
         f"{table} --checkpoint STATE.",
     )
+
+
+def require_committed(table: TableName, number: str | None, committed: int) -> None:
+    """Refuse a table without the micro-batches that its query has committed to it. `number` is the
+    last one that it has (None: it is gone, or has none). Raises
+    HeadraceError("replicas.older_table")."""
+    if number is not None and int(number) >= committed:
+        return
+    what = "no micro-batch" if number is None else f"micro-batch {number}"
+    raise HeadraceError(
+        OLDER_TABLE,
+        f"The table {table} has {what} of this query, which has committed {committed} to it: it "
+        "was deleted, or restored from a backup",
+        f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
+    )
+
+
+def no_copy(table: TableName, ended: Sequence[str]) -> str:
+    """Return why a requested copy has not begun."""
+    return f"{table} is not copied again ({', '.join(ended)})"
 
 
 def copy_failed(table: TableName, error: HeadraceError) -> HeadraceError:

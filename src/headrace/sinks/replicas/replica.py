@@ -100,13 +100,24 @@ class Replica:
     def _columns(self) -> FollowedColumns:
         return FollowedColumns(self.name, self._mode, self._options.ambiguous, self._runner)
 
-    def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
+    def prepare(
+        self,
+        schema: TableSchema,
+        query: str,
+        planned: int | None = None,
+        committed: int | None = None,
+    ) -> bool:
         """Create the table if it is missing; returns whether it was. Refuse one that this query
         cannot keep. `query` is empty before its first micro-batch; `planned` is the last one that
-        it has planned (None: this one). Raises HeadraceError."""
+        it has planned (None: this one), `committed` the last one that it has committed to the table
+        (None: none). Raises HeadraceError."""
         if not self._options.is_incomplete:
             refusals.require_whole(schema)
         table = self._found(schema)
+        if committed is not None:
+            properties = {} if table is None else table.properties()
+            if properties.get(QUERY, query) == query:
+                refusals.require_committed(self.name, properties.get(BATCH), committed)
         is_new = table is None
         self._require_mode([schema], table)
         self._require_key(schema)
@@ -181,6 +192,11 @@ class Replica:
         table = self._table or self._lake.table(self.name)
         properties = {} if table is None else table.properties()
         return int(properties.get(BATCH, -1)) if properties.get(QUERY) == query else None
+
+    def committed(self, query: str) -> int | None:
+        """Return the number of the query's last micro-batch in the table, as it was last seen;
+        None: it has none of this query."""
+        return None if self._table is None else self.last_batch(query)
 
     def version(self, *, refreshes: bool = False) -> str | None:
         """Return the version of the table; None: there is no table. `refreshes`: read its state

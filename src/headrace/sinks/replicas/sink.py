@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.registry import event_shapes, table_comments
@@ -35,17 +34,11 @@ from headrace.sinks.replicas.options import (
     ReplicaOptions,
     Transactions,
 )
-from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
+from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
 from headrace.sinks.replicas.replica import FENCES, Replica
+from headrace.sinks.replicas.state.committed import CommittedBatches
+from headrace.sinks.replicas.state.copying import CopiedTables, TableCopies
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.state.resyncing import (
-    WHOLE,
-    Resync,
-    Stage,
-    copies,
-    new_epoch,
-    requests,
-)
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
@@ -60,7 +53,7 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
-_NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART)
+_NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART, refusals.OLDER_TABLE)
 """Codes of errors after which changes of the table are not kept: only a resync repairs it."""
 _ROW_KEY_MEMBERS = ("snapshot", "signals")
 """Members of an offset with keys of rows, which do not concern a table's readers."""
@@ -85,10 +78,9 @@ class ReplicaSink(BatchSink):
         self._end = NO_END
         self._cut_log = CutLog(query.state, table_format.name, options)
         self._cuts = CutTaker(self._cut_log, NewerRows(query.state, query.config))
-        self._requests = query.state / RESYNC
-        self._known = KnownTables(query.state)
-        self._copying: dict[TableName, Resync] = {}
-        self._ended_copies: dict[TableName, list[str]] = {}
+        tables = CopiedTables(self._replica, self._stop, self._ends_query)
+        self._copies = TableCopies(query.state / RESYNC, self._stopped, self._waiting, tables)
+        self._known, self._committed = KnownTables(query.state), CommittedBatches(query.state)
         self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
@@ -128,6 +120,8 @@ class ReplicaSink(BatchSink):
         self._cuts.open(self._format.reader_options(self._own_options), self._checkpoint)
         self._resume_stopped()
         self._prepare()
+        if query := query_of(str(self._checkpoint)):  # a query that is not new
+            publish(query, self.figures)
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
         return stream.read(ReplicaPartsSource, options | OVERRIDES)
 
@@ -149,7 +143,11 @@ class ReplicaSink(BatchSink):
         for captured, schema in found:
             with self._raising_or_stopping(captured.replica, query):
                 self._known.require_new(captured.replica, schema)
-                if self._replica(captured.replica).prepare(schema, query, planned) and query:
+                replica, committed = (
+                    self._replica(captured.replica),
+                    self._committed.of(captured.replica),
+                )
+                if replica.prepare(schema, query, planned, committed) and query:
                     log.warning(
                         "The table %s is new to this query: rows that it had before it was "
                         "captured are not in the log. If there were any, copy it: headrace "
@@ -174,15 +172,16 @@ class ReplicaSink(BatchSink):
 
     def _resume_stopped(self) -> None:
         """Apply the kept changes of stopped tables, if the reason of the stop is over."""
-        copied = {each.name for each in copies(self._requests)}
+        copied = self._copies.names()
         for stopped in stopped_tables(self._stopped):
             if stopped.name in copied:
                 continue  # the next micro-batch begins the copy, or ends it
             self._waiting.keep_in(stopped)  # a killed run may have left this undone
+            replica = self._replica(stopped.name)
             if stopped.is_lost:
+                replica.figures.error = str(stopped.error)
                 log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
                 continue
-            replica = self._replica(stopped.name)
             try:
                 for number, position, parts in stopped.kept():
                     batch = MicroBatch(query_of(str(self._checkpoint)), number, position)
@@ -192,6 +191,7 @@ class ReplicaSink(BatchSink):
                 if error.retriable:
                     raise
                 log.warning("The table %s is still stopped: %s", stopped.name, error)
+                replica.figures.error = str(error)
                 stopped.stop(error)
             else:
                 stopped.resume()
@@ -233,14 +233,21 @@ class ReplicaSink(BatchSink):
             tables.setdefault(name, [])
         if not rules.is_staged:
             self._take_over(batch)
-        self._begin_resyncs(batch)
-        with_deletes = {name for name, each in self._replicas.items() if each.has_other_deletes}
-        for name in with_deletes.difference(self._copying):
-            tables.setdefault(name, [])
-        publish(query_of(str(self._checkpoint)), self.figures)
+        offset = planned_offset(self._checkpoint, batch) or {}
+        before = planned_offset(self._checkpoint, batch - 1) or {}
+        is_read = self._config.snapshot_filter().accepts
+        self._copies.request_epoch(before, offset, self._sources, is_read)
+        self._copies.begin(offset)
+        for name, replica in self._replicas.items():
+            if replica.has_other_deletes and name not in self._copies:
+                tables.setdefault(name, [])
+        query = query_of(str(self._checkpoint))
+        publish(query, self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)
-        self._finish_resyncs()
+            replicas = [each for name, each in self._replicas.items() if name in tables]
+            self._committed.note({each.name: each.committed(query) for each in replicas})
+        self._copies.finish(query)
         self._cuts.follow(batch, parts)
         self._take_cut(batch)
         sweep_parts(self._parts, batch)
@@ -261,7 +268,7 @@ class ReplicaSink(BatchSink):
         if not self._end.is_boundary:
             return
         missing = dict.fromkeys(self._waiting.names(), _WAITS)
-        missing |= {each.name: "it is copied again" for each in copies(self._requests)}
+        missing |= dict.fromkeys(self._copies.names(), "it is copied again")
         for stopped in stopped_tables(self._stopped):
             missing[stopped.name] = f"its replication has stopped ({stopped.error.code})"
         system = str((planned_offset(self._checkpoint, batch) or {}).get("system", ""))
@@ -274,92 +281,6 @@ class ReplicaSink(BatchSink):
             for replica in self._replicas.values():
                 replica.take_over(self._micro_batch(batch))
             self._takes_over = False
-
-    def _begin_resyncs(self, batch: int) -> None:
-        """Begin the requested copies whose rows this micro-batch is the first to have: record the
-        data files of their tables. Note which copies are in progress, and which end with this
-        micro-batch."""
-        self._copying, self._ended_copies = {}, {}
-        offset = planned_offset(self._checkpoint, batch) or {}
-        self._follow_epoch(planned_offset(self._checkpoint, batch - 1) or {}, offset)
-        for request in requests(self._requests):
-            if request.is_in(offset) or request.ended(offset):
-                self._begin_copy(request)
-        for copy in copies(self._requests):
-            stopped = StoppedTable(self._stopped, copy.name)
-            if copy.stage is Stage.BEGUN:
-                stopped.resume()
-                self._waiting.forget(copy.name)
-                copy = copy.copying()
-            elif stopped.is_stopped:  # by a start, or the query was killed while the table stopped
-                self._end_copy(stopped, copy, stopped.error)
-                continue
-            if ended := copy.ended(offset):
-                self._ended_copies[copy.name] = ended
-            elif not copy.is_in(offset):
-                # Offsets of an earlier version of headrace do not say how the copy ended.
-                self._ended_copies[copy.name] = ["UNKNOWN"]
-            self._copying[copy.name] = copy
-
-    def _begin_copy(self, request: Resync) -> None:
-        log.warning("A new copy of the table %s begins", request.name)
-        try:
-            request.begin(self._replica(request.name).files())
-        except HeadraceError as error:
-            if self._ends_query(error):
-                raise
-            stopped = StoppedTable(self._stopped, request.name)
-            self._stop(stopped, error, loses=stopped.is_stopped and stopped.is_lost)
-            request.finish()
-
-    def _end_copy(self, stopped: StoppedTable, copy: Resync, error: HeadraceError) -> None:
-        """Stop a table whose copy cannot continue. Its changes are left out: another copy has
-        them."""
-        if not (stopped.is_stopped and stopped.is_lost):
-            self._stop(stopped, refusals.copy_failed(copy.name, error), loses=True)
-        copy.finish()
-
-    def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
-        """Look for a new epoch, which begins if the log was lost. Then request a resync of each
-        table that the snapshot reads again, and stop the others: deletes in between are unknown."""
-        epoch = new_epoch(before, offset)
-        if not epoch:
-            return
-        begun = {each.name for each in copies(self._requests) if each.epoch == epoch}
-        is_read = self._config.snapshot_filter().accepts
-        for name, sources in self._sources.items():
-            stopped = StoppedTable(self._stopped, name)
-            if name not in begun and all(map(is_read, sources)):
-                Resync(self._requests, name, "", tables=(*sources,), epoch=epoch).write()
-            elif name not in begun and not (stopped.is_stopped and stopped.is_lost):
-                self._stop(stopped, refusals.not_read_again(name), loses=True)
-
-    def _finish_resyncs(self) -> None:
-        """Remove the former files of each table whose copy is complete. Stop tables whose copies
-        ended incomplete."""
-        for copy in copies(self._requests):
-            if (ended := self._ended_copies.get(copy.name)) is None:
-                continue
-            try:
-                self._remove_former(copy, ended)
-                log.warning("The new copy of the table %s is complete", copy.name)
-            except HeadraceError as error:
-                stopped = StoppedTable(self._stopped, copy.name)
-                if error.code == refusals.COPY_INCOMPLETE:
-                    self._stop(stopped, error, loses=True)
-                elif self._ends_query(error):
-                    raise
-                else:
-                    self._end_copy(stopped, copy, error)
-            copy.finish()
-
-    def _remove_former(self, copy: Resync, ended: Sequence[str]) -> None:
-        if not WHOLE.issuperset(ended):
-            raise refusals.copy_ended(copy.name, ended)
-        if lost := copy.lost + copy.lost_in_batch:
-            raise refusals.copy_lacks(copy.name, lost)
-        own = files_of(query_of(str(self._checkpoint)))
-        self._replica(copy.name).remove(set(copy.files), own)
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
@@ -387,19 +308,19 @@ class ReplicaSink(BatchSink):
         failed = next((part for part in parts if part.error), None)
         if failed is not None:
             return self._lose(stopped, failed, sum(part.rows for part in parts))
-        copy, was_stopped = self._copying.get(name), stopped.is_stopped
+        was_stopped = stopped.is_stopped
         try:
             self._follow_sources(name, parts)
             if not was_stopped:
                 self._require_known(name, parts)
                 replica = self._replica(name)
-                apply = None if copy is None else partial(self._copy, copy, replica, batch, parts)
-                return self._waiting.apply(replica, batch, parts, apply)
+                copy = self._copies.apply_to(name, replica, batch, parts, self._parts)
+                return self._waiting.apply(replica, batch, parts, copy)
         except HeadraceError as error:
             if self._ends_query(error):
                 raise
-            if copy is not None:
-                self._end_copy(stopped, copy, error)
+            if name in self._copies:
+                self._copies.end(stopped, error)
             elif not (was_stopped and stopped.is_lost):
                 self._stop(stopped, error, loses=error.code in _NOT_KEPT)
             if batch.number in self._waiting.keep_in(stopped):
@@ -411,14 +332,6 @@ class ReplicaSink(BatchSink):
         ends_always = error.retriable or error.code == STAGED_TOO_MUCH
         return ends_always or self._options.errors is Errors.FAIL
 
-    def _copy(
-        self, copy: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
-    ) -> Outcome:
-        may_empty, count = copy.is_empty(batch.number), partial(copy.count, batch.number)
-        return replica.apply(
-            batch, parts, self._parts, is_copied=True, may_empty=may_empty, count_left_out=count
-        )
-
     def _follow_sources(self, name: TableName, parts: Sequence[Part]) -> None:
         """Note the source tables of a replica. Refuse a TRUNCATE of one of several."""
         for schema in {part.schema for part in parts if part.schema}:
@@ -429,7 +342,7 @@ class ReplicaSink(BatchSink):
 
     def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
         for schema in {part.schema for part in parts if part.schema}:
-            if name in self._copying:
+            if name in self._copies:
                 self._known.add(name, of_json(schema))
             else:
                 self._known.require_new(name, of_json(schema))
@@ -455,8 +368,8 @@ class ReplicaSink(BatchSink):
         self._waiting.forget(stopped.name)
         if not (stopped.is_stopped and stopped.is_lost):
             self._stop(stopped, refusals.left_out(stopped.name, error), loses=True)
-        if (copy := self._copying.get(stopped.name)) is not None:
-            copy.finish()
+        if stopped.name in self._copies:
+            self._copies.end(stopped, error)
         return Outcome(rows)
 
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import TableChange
 from headrace.sinks.replicas.options import RESYNC
 from headrace.sinks.replicas.state.resyncing import Resync, resyncs
+from headrace.sinks.replicas.state.stopped import StoppedTable
 from tests.sinks.replicas.state.pipelines import Pipeline, insert
 
 SETTLED = {"is_settled": True}
@@ -63,13 +65,30 @@ def test_a_table_that_is_empty_at_the_source_is_empty_at_once(pipeline: Pipeline
     assert not requests(pipeline)
 
 
-@pytest.mark.parametrize("signals", [ended("ABORTED"), ended("SKIPPED"), ended("IGNORED", "")])
-@pytest.mark.parametrize("has_begun", [True, False])
-def test_a_copy_that_is_given_up_stops_the_table_with_the_rows_that_it_has(
-    pipeline: Pipeline, signals: dict[str, object], has_begun: bool
+GIVEN_UP = [ended("ABORTED"), ended("SKIPPED"), ended("IGNORED", "")]
+
+
+@pytest.mark.parametrize("signals", [*GIVEN_UP, ended("NO_PRIMARY_KEY")])
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_copy_that_does_not_begin_leaves_the_table_as_it_is(
+    pipeline: Pipeline, signals: dict[str, object], is_stopped: bool
 ) -> None:
-    if has_begun:
-        pipeline.end(1, insert(1, "a2", "x"), signals=running(), **SETTLED)
+    if is_stopped:
+        error = HeadraceError("replicas.no_key", "it has no key", "Name one.")
+        StoppedTable(pipeline.state / "stopped", pipeline.table.name).stop(error)
+    pipeline.end(1, insert(4, "kept", "x"), signals=signals, **SETTLED)
+    pipeline.end(2, insert(5, "later", "x"), **SETTLED)
+    assert not requests(pipeline)
+    assert len(stopped(pipeline)) == is_stopped
+    pipeline.start()
+    assert set(pipeline.rows) == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("signals", GIVEN_UP)
+def test_a_copy_that_is_given_up_stops_the_table_with_the_rows_that_it_has(
+    pipeline: Pipeline, signals: dict[str, object]
+) -> None:
+    pipeline.end(1, insert(1, "a2", "x"), signals=running(), **SETTLED)
     pipeline.end(2, signals=signals, **SETTLED)
     assert set(pipeline.rows) == {1, 2, 3}
     (error,) = stopped(pipeline)

@@ -87,6 +87,7 @@ def test_a_table_that_stops_while_it_is_copied_needs_another_copy(
         pipeline.start()
         pipeline.end(3, insert(4, "d2", "x"), signals=ended(), **SETTLED)
     assert codes(pipeline) == ["replicas.storage_failed"]
+    assert "ACCESS_DENIED" in pipeline.sink.figures()["topic"]["error"]
     (error,) = pipeline.state.glob("stopped/*/error.json")
     assert "headrace resync FILE topic" in json.loads(error.read_text())["remedy"]
 

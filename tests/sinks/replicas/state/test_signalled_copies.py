@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
+from pathlib import Path
 
 import pytest
 
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import RESYNC
 from headrace.sinks.replicas.state.resyncing import Resync
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
@@ -61,3 +64,41 @@ def test_a_copy_of_nothing_ends_and_one_that_is_stopped_removes_nothing(
     assert replication.stopped == []
     for table in ("emptied", "whole", "stopped"):
         replication.assert_equal(table, "id", "v")
+
+
+@pytest.mark.parametrize("replication", IN_TURN, indirect=True)
+def test_tables_that_were_restored_from_a_backup_stop_until_they_are_copied_again(
+    replication: Replication, tmp_path: Path
+) -> None:
+    database = replication.database
+    database.execute(
+        "CREATE TABLE signals (id varchar(64) PRIMARY KEY, type varchar(32), data text);"
+        "CREATE TABLE older (id int PRIMARY KEY, v text); INSERT INTO older VALUES (1, 'a');"
+        "CREATE TABLE same (id int PRIMARY KEY, v text); INSERT INTO same VALUES (1, 'a')"
+    )
+    replication.run(CHANNEL)
+    folder, backup = replication.lake.folder, tmp_path / "backup"
+    shutil.copytree(folder, backup)
+    database.execute("INSERT INTO older VALUES (2, 'b')")
+    replication.run(CHANNEL)
+    replication.assert_equal("older", "id", "v")
+    shutil.rmtree(folder)
+    shutil.copytree(backup, folder)
+
+    database.execute("INSERT INTO older VALUES (3, 'c'); INSERT INTO same VALUES (3, 'c')")
+    replication.run(CHANNEL)
+    assert replication.stopped == ["public.older"]
+    replication.assert_equal("same", "id", "v")
+    assert replication.rows("older", "id") == [(1,)]
+    ask(replication, "older")
+    replication.run(CHANNEL)
+    assert replication.stopped == []
+    replication.assert_equal("older", "id", "v")
+
+    shutil.rmtree(folder)
+    database.execute("INSERT INTO same VALUES (4, 'd')")
+    replication.run(CHANNEL)
+    assert replication.stopped == ["public.older", "public.same"]
+    ask(replication, "same")
+    replication.run(CHANNEL)
+    replication.assert_equal("same", "id", "v")
