@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config.filters import NameFilter
+from headrace.connect.deadline import Deadline
 from headrace.sinks.replicas.options import RESYNC
 from headrace.sinks.replicas.state.resyncing import resyncs
 from tests.sinks.replicas.replication import Replication
@@ -85,4 +86,30 @@ def test_a_replica_equals_its_source_after_the_slot_was_lost(replication: Replic
     replication.run(needed)
     replication.assert_equal("a", "id", "v")
     replication.assert_equal("emptied", "id", "v")
+    assert replication.stopped == []
+
+
+@pytest.mark.spark
+@pytest.mark.postgres
+@pytest.mark.parametrize("replication", ["iceberg"], indirect=True)
+def test_a_replica_equals_its_source_after_the_slot_was_lost_during_the_first_copy(
+    replication: Replication,
+) -> None:
+    database = replication.database
+    needed = {"snapshot.mode": "when_needed", "headrace.snapshot.chunk.bytes": "8kB"}
+    database.execute("CREATE TABLE a (id int PRIMARY KEY, v text)")
+    database.execute("INSERT INTO a SELECT i, 'v' FROM generate_series(1, 5000) i")
+    query = replication.start(needed, trigger="0 seconds")
+    try:
+        deadline = Deadline(120)
+        while not (query.lastProgress and replication.rows("a", "id")):
+            assert not deadline.is_over
+            deadline.pause(0.1)
+    finally:
+        query.stop()
+    assert len(replication.rows("a", "id")) < 5000
+    database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+    database.execute("DELETE FROM a WHERE id <= 50 OR id > 4900; UPDATE a SET v = 'w'")
+    replication.run({"snapshot.mode": "when_needed"})
+    replication.assert_equal("a", "id", "v")
     assert replication.stopped == []

@@ -40,8 +40,8 @@ class Stop(Protocol):
 
 @dataclass(frozen=True)
 class CopiedTables:
-    """What the copies need of their sink: its tables, how one stops, and which errors end the
-    query."""
+    """The tables of a sink, as far as copies need them: the replica of a name, how a table stops,
+    and which errors end the query."""
 
     replica: Callable[[TableName], Replica]
     stop: Stop
