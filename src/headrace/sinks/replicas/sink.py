@@ -375,7 +375,7 @@ class ReplicaSink(BatchSink):
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
         if stopped.is_lost:
             return
-        size = stopped.size + sum(part.size for part in parts)
+        size = stopped.size_with(batch.number, parts)
         if size > self._options.kept_bytes:
             raise HeadraceError(
                 "replicas.kept_too_much",

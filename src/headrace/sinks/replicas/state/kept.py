@@ -71,6 +71,13 @@ class KeptChanges:
         """The size of the kept changes in bytes."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
+    def size_with(self, number: int, parts: Sequence[Part]) -> int:
+        """Return the kept bytes if these are the parts of a micro-batch, which may have been kept
+        before."""
+        former = (f"{number}.json", f"{number}-")
+        others = (path for path in self.folder.glob("*") if not path.name.startswith(former))
+        return sum(path.stat().st_size for path in others) + sum(part.size for part in parts)
+
 
 def _share(file: Path, target: Path) -> None:
     """Make a hard link to a file, or copy it if the file system does not support that."""
@@ -104,9 +111,11 @@ class WaitingTable(KeptChanges):
         known = {"namespace": self.name.namespace, "name": self.name.name}
         replace_text(self.folder / _NAME, json.dumps(known))
 
-    def size_with(self, parts: Sequence[Part]) -> int:
-        """Return the kept bytes including these parts."""
-        return (self.size if self.is_waiting else 0) + sum(part.size for part in parts)
+    def size_with(self, number: int, parts: Sequence[Part]) -> int:
+        """See KeptChanges. What a killed run was about to forget does not count."""
+        if not self.is_waiting:
+            return sum(part.size for part in parts)
+        return super().size_with(number, parts)
 
     def parts(self) -> list[Part]:
         """Return all kept parts."""
