@@ -137,18 +137,13 @@ class ReplicaDefinition(SinkDefinition):
         if self.mode(config) is Mode.EVENTS:
             super().resync(config, state, tables, signal)
         from headrace.sinks.replicas.captured import replicas_of
+        from headrace.sinks.replicas.state.failures import using_state
         from headrace.sinks.replicas.state.resyncing import Resync
 
         found = replicas_of(config, self._checked(config), tables)
-        try:
+        with using_state(state):
             for name, sources in found.items():
                 Resync(state / RESYNC, name, signal, tables=sources).write()
-        except OSError as error:
-            raise HeadraceError(
-                "replicas.state_not_writable",
-                f"The folder {state} cannot be used ({error.strerror})",
-                "Check the free space and the permissions.",
-            ) from error
 
     def require_upkeep(self, config: ConnectorConfig) -> None:
         """See SinkDefinition."""

@@ -167,7 +167,7 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
             continue
         table.expire(datetime.now(UTC))
         for file in removed:
-            with suppress(FileNotFoundError), answering(file.path):
+            with answering(file.path), suppress(FileNotFoundError):
                 transaction.storage.filesystem.delete_file(file.path)
         return Erased(sum(each.rows for each in done), len(removed))
     raise AssertionError
