@@ -19,7 +19,8 @@ from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import new_file
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import RESYNC, FirstCopy, ReplicaOptions
-from headrace.sinks.replicas.state.resyncing import Resync
+from headrace.sinks.replicas.state.resyncing import Resync, resyncs
+from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from tests.sinks.replicas.applying.replay import Change
 from tests.sinks.replicas.state.pipelines import Pipeline, insert
 
@@ -52,8 +53,7 @@ def retried(
                 end()
                 return messages
             except HeadraceError as error:
-                assert error.retriable, error
-                messages.add(error.message)
+                messages.add(str(error))
         pipeline.start()
     raise AssertionError(messages)
 
@@ -83,6 +83,7 @@ def test_a_full_disk_of_the_state_folder_is_retried_and_loses_nothing(
         retried(pipeline, monkeypatch, lambda: pipeline.end(5, is_settled=True, signals=ended)),
     ]
     assert pipeline.rows == {1: ("a", "x")}
+    assert all("retriable" in text for each in messages for text in each)
     for each in messages:
         assert any(
             f"The folder {pipeline.state} of the sink's state cannot be used (No space left" in text
@@ -139,3 +140,17 @@ def test_the_plan_of_a_micro_batch_is_on_the_disk_before_a_table_has_it(
     assert pipeline.table.commits == 1
     assert ("0", 0) in forced
     assert ("offsets", 0) in forced
+
+
+def test_files_that_another_process_deletes_while_they_are_listed_are_left_out(
+    tmp_path: Path,
+) -> None:
+    names = [TableName((), name) for name in ("a", "b")]
+    for name in names:
+        Resync(tmp_path / "resync", name, "s").write()
+        StoppedTable(tmp_path / "stopped", name).stop(HeadraceError("x.y", "m", "r"))
+    requests, stops = resyncs(tmp_path / "resync"), stopped_tables(tmp_path / "stopped")
+    assert (next(requests).name, next(stops).name) == (names[0], names[0])
+    Resync(tmp_path / "resync", names[1], "s").finish()
+    StoppedTable(tmp_path / "stopped", names[1]).resume()
+    assert not [*requests, *stops]

@@ -14,8 +14,7 @@ def state_failed(folder: Path, error: OSError) -> HeadraceError:
     file = f": {error.filename}" if error.filename and error.filename != str(folder) else ""
     return HeadraceError(
         "replicas.state_not_writable",
-        f"The folder {folder} of the sink's state cannot be used "
-        f"({error.strerror or error}{file})",
+        f"The folder {folder} of the sink's state cannot be used ({error.strerror or error}{file})",
         "Check the free space and the permissions, or name another folder.",
         retriable=True,
     )
