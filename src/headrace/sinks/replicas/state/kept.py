@@ -36,19 +36,13 @@ class KeptChanges:
             name = ""
             if part.path:
                 name = f"{number}-{own}-{place}{Path(part.path).suffix}"
-                _share(self._found(folder, part.path), self.folder / name)
+                _share(folder / part.path, self.folder / name)
             described.append({**asdict(part), "path": name})
         kept = {"position": position, "parts": described}
         replace_text(self.folder / f"{number}.json", json.dumps(kept))
         for former in self.folder.glob(f"{number}-*"):
             if not former.name.startswith(f"{number}-{own}-"):
                 former.unlink()
-
-    def _found(self, folder: Path, path: str) -> Path:
-        """Return the file of a part; it may be here already, moved by an earlier version that was
-        killed."""
-        file = folder / path
-        return file if file.exists() else self.folder / file.name
 
     def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
         """Yield number, position and parts of each kept micro-batch, in order."""
