@@ -42,6 +42,10 @@ class SinkSubject:
         """The ids of all events that arrived."""
         raise NotImplementedError
 
+    def commits(self) -> int | None:
+        """How many micro-batches with events the target has taken; None: it does not say it."""
+        return None
+
     @contextmanager
     def unwritable(self) -> Iterator[Callable[[], None]]:
         """The target cannot be written meanwhile; the function ends it early."""
@@ -154,8 +158,8 @@ class ParquetSubject(_Files):
 
 
 class ReplicaSubject(_Files):
-    """Tables of a lake: a row that came twice is there twice, as a row of its key each, as a row of
-    a change log or as a version of a history."""
+    """Tables of a lake. A micro-batch that is applied twice adds its rows to a change log twice; in
+    the other modes the rows may stay the same, but the table has one commit more."""
 
     delivery = Delivery.EXACTLY_ONCE
 
@@ -164,10 +168,16 @@ class ReplicaSubject(_Files):
         self.name, self._lake, self._mode = lake.name, lake, mode
 
     def properties(self) -> Mapping[str, str]:
-        return self._lake.properties() | {"headrace.sink.mode": self._mode}
+        return self._lake.properties() | {
+            "headrace.sink.mode": self._mode,
+            "headrace.sink.compact.commits": "1000",  # merged files would be commits
+        }
 
     def ids(self) -> list[int]:
         return [int(row["id"]) for row in self._lake.rows("public", "t")]
+
+    def commits(self) -> int | None:
+        return self._lake.commits("public", "t")
 
     def target(self) -> Path:
         return self._lake.folder

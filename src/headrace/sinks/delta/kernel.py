@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,15 +118,14 @@ class Kernel:
     def live_files(self, root: str, snapshot: Any) -> Iterator[dict[str, Any]]:
         """The `add` actions of the live files of a version, with statistics and vectors. Raises as
         `load`."""
-        path = self._temporary()
-        with _translated(f"The Delta table in {root}"):
-            scan = snapshot.getScanBuilder().build()
-            rows = self._utils.intoRows(scan.getScanFiles(self._engine, True))
-            self._engine.getJsonHandler().writeJsonFileAtomically(str(path), rows, True)
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                yield json.loads(line)["add"]
-        path.unlink()
+        with self._temporary() as path:
+            with _translated(f"The Delta table in {root}"):
+                scan = snapshot.getScanBuilder().build()
+                rows = self._utils.intoRows(scan.getScanFiles(self._engine, True))
+                self._engine.getJsonHandler().writeJsonFileAtomically(str(path), rows, True)
+            with path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    yield json.loads(line)["add"]
 
     def commit(
         self,
@@ -195,19 +194,17 @@ class Kernel:
     def _rows(self, actions: Sequence[Mapping[str, Any]]) -> Any:
         if not actions:
             return self._iterables.emptyIterable()
-        path = self._temporary()
-        with path.open("w", encoding="utf-8") as output:
-            output.writelines(json.dumps(action) + "\n" for action in actions)
-        status = self._utils.singletonCloseableIterator(
-            self._files.of(str(path), path.stat().st_size, 0)
-        )
-        handler = self._engine.getJsonHandler()
-        batches = handler.readJsonFiles(status, self._actions, self._none)
-        rows = self._list()
-        while batches.hasNext():
-            rows.addAll(batches.next().getRows().toInMemoryList())
-        batches.close()
-        path.unlink()
+        with self._temporary() as path:
+            with path.open("w", encoding="utf-8") as output:
+                output.writelines(json.dumps(action) + "\n" for action in actions)
+            status = self._utils.singletonCloseableIterator(
+                self._files.of(str(path), path.stat().st_size, 0)
+            )
+            handler = self._engine.getJsonHandler()
+            rows = self._list()
+            with closing(handler.readJsonFiles(status, self._actions, self._none)) as batches:
+                while batches.hasNext():
+                    rows.addAll(batches.next().getRows().toInMemoryList())
         return self._iterables.inMemoryIterable(self._utils.toCloseableIterator(rows.iterator()))
 
     def _java_map(self, properties: Mapping[str, str]) -> Any:
@@ -222,8 +219,15 @@ class Kernel:
             made.add(name)
         return made
 
-    def _temporary(self) -> Path:
-        return Path(self._scratch.name) / f"{uuid4()}.json"
+    @contextmanager
+    def _temporary(self) -> Iterator[Path]:
+        """A path for a file, which is deleted afterwards with Hadoop's checksum of it."""
+        path = Path(self._scratch.name) / f"{uuid4()}.json"
+        try:
+            yield path
+        finally:
+            for each in (path, path.with_name(f".{path.name}.crc")):
+                each.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from uuid import UUID, uuid5
 
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.locations import file_path
+from headrace.sinks.replicas.files.data_files import new_file
+from headrace.sinks.replicas.files.s3 import answering
 from headrace.sinks.replicas.files.vectors import decode_vector, encode_vector
 
 if TYPE_CHECKING:
@@ -64,11 +66,10 @@ def vector_place(name: str) -> tuple[str, UUID]:
 def write_vector_file(
     filesystem: pyarrow.fs.FileSystem, root: str, positions: BitMap, name: str
 ) -> str:
-    """Write a vector into a file of its own; returns its descriptor. Raises OSError."""
+    """Write a vector into a file of its own; returns its descriptor. Raises as `new_file`."""
     content = encode_vector(positions)
     folder, id_ = vector_place(name)
-    filesystem.create_dir(f"{root}/{folder}")
-    with filesystem.open_output_stream(f"{root}/{folder}/{_file(id_)}") as output:
+    with new_file(filesystem, f"{root}/{folder}/{_file(id_)}") as output:
         output.write(b"\x01" + content)
     descriptor = {
         "storageType": "u",
@@ -82,7 +83,7 @@ def write_vector_file(
 
 def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: str) -> BitMap:
     """Read the positions of a vector of this or another writer. Raises
-    HeadraceError("replicas.vector_not_understood"), OSError."""
+    HeadraceError("replicas.vector_not_understood"), ("replicas.storage_failed"), OSError."""
     vector: dict[str, Any] = json.loads(descriptor)
     kind, stored = vector["storageType"], vector["pathOrInlineDv"]
     size = vector["sizeInBytes"]
@@ -106,7 +107,7 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
             f"type is {kind!r}, its place {stored!r}",
             "Copy the table again into a new one.",
         ) from None
-    with filesystem.open_input_file(path) as file:
+    with answering(path), filesystem.open_input_file(path) as file:
         file.seek(vector.get("offset") or 0)
         content = file.read(size + 8)
     return decode_vector(content, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -19,10 +20,9 @@ def live_files(java: IcebergJvm, table: Any, storage: IcebergStorage) -> tuple[D
     scan = table.newScan()  # of the last snapshot, with the columns of the table
     if storage.schema.key:
         scan = scan.includeColumnStats(java.list_of(storage.schema.key))
-    planned = scan.planFiles()
     lists = java.iceberg.relocated.com.google.common.collect.Lists
-    tasks = lists.newArrayList(planned)
-    planned.close()
+    with closing(scan.planFiles()) as planned:
+        tasks = lists.newArrayList(planned)
     if not tasks.size():
         return ()
     responses = java.iceberg.rest.responses

@@ -37,9 +37,12 @@ class SourceComments:
             known = self._known
             if schema.comment is not None or known is None:
                 return schema
-            if schema.source not in known:
-                known[schema.source] = self._comment_now(schema.source)
-            return replace(schema, comment=known[schema.source])
+            is_known = schema.source in known
+        if not is_known:
+            comment = self._comment_now(schema.source)  # other tables do not wait for the database
+            with self._one:
+                known.setdefault(schema.source, comment)
+        return replace(schema, comment=known[schema.source])
 
     def _comment_now(self, source: str) -> str | None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -137,18 +138,13 @@ class ReplicaDefinition(SinkDefinition):
         if self.mode(config) is Mode.EVENTS:
             super().resync(config, state, tables, signal)
         from headrace.sinks.replicas.captured import replicas_of
+        from headrace.sinks.replicas.state.failures import using_state
         from headrace.sinks.replicas.state.resyncing import Resync
 
         found = replicas_of(config, self._checked(config), tables)
-        try:
+        with using_state(state):
             for name, sources in found.items():
                 Resync(state / RESYNC, name, signal, tables=sources).write()
-        except OSError as error:
-            raise HeadraceError(
-                "replicas.state_not_writable",
-                f"The folder {state} cannot be used ({error.strerror})",
-                "Check the free space and the permissions.",
-            ) from error
 
     def require_upkeep(self, config: ConnectorConfig) -> None:
         """See SinkDefinition."""
@@ -209,13 +205,13 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.connectors.registry import current_rows
         from headrace.sinks.replicas.verifying.verification import compare_replicas
 
-        options, current = self._checked(query.config), current_rows(query.config)
-        lake = self.format().open(spark, self.own_options(query.config))
-        try:
-            yield from compare_replicas(lake, options, query, current, request)
-        finally:
-            current.close()
-            lake.close()
+        options = self._checked(query.config)
+        with closing(current_rows(query.config)) as current:
+            lake = self.format().open(spark, self.own_options(query.config))
+            try:
+                yield from compare_replicas(lake, options, query, current, request)
+            finally:
+                lake.close()
 
     def read_version(
         self, spark: SparkSession, lake: Mapping[str, str], table: Sequence[str], version: str

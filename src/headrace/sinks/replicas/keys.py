@@ -269,10 +269,6 @@ class KeySet:
         found: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
         return found
 
-    def positions_in(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
-        """Return the rows that have a key of the set, in their order."""
-        return self.find(columns)[0]
-
     def find(
         self, columns: Sequence[pa.ChunkedArray]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -44,6 +44,8 @@ _TABLES = "replicas.json"
 _MOST_TRIES = 3
 _KEPT = ("parts", "stopped", "waiting", "staged")
 """Folders of the sink's state with files of changes."""
+_COMPARISONS = "verify"
+"""The folder of the sink's state with keys and rows that interrupted comparisons have found."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ def erase_from(
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):
             yield f"{state / folder} keeps changes that may have the key until they are applied"
+    if any((state / _COMPARISONS).rglob("*.json")):
+        yield (
+            f"{state / _COMPARISONS} keeps results of an interrupted comparison that may have the "
+            "key until headrace verify has finished it"
+        )
     yield (
         "Not erased: rows of former keys, the row at the source, and copies of the table's files; "
         "in Delta these are also the files of earlier versions until VACUUM deletes them"
@@ -167,7 +174,7 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
             continue
         table.expire(datetime.now(UTC))
         for file in removed:
-            with suppress(FileNotFoundError), answering(file.path):
+            with answering(file.path), suppress(FileNotFoundError):
                 transaction.storage.filesystem.delete_file(file.path)
         return Erased(sum(each.rows for each in done), len(removed))
     raise AssertionError

@@ -118,11 +118,11 @@ OPTIONS = (
 class ReplicaOptions:
     """Validated options of a sink of replicas. `namespace` replaces that of every table (None:
     derived from the topic), `prefix` precedes every table's name, and `threads` is how many tables
-    are committed in parallel. For a table that stopped, or whose first copy is staged, at most
-    `kept_bytes` of changes are kept. After `compact_commits` micro-batches the small files of a
-    table are merged, and snapshots that were replaced longer than `keep` ago expire. `keep_cuts` is
-    the time for which consistent cuts can be read. `is_incomplete`: the tables are meant to hold
-    only a part of their source."""
+    are committed in parallel. For a table that stopped, whose first copy is staged, or whose
+    transaction has not ended, at most `kept_bytes` of changes are kept. After `compact_commits`
+    micro-batches the small files of a table are merged, and snapshots that were replaced longer
+    than `keep` ago expire. `keep_cuts` is the time for which consistent cuts can be read.
+    `is_incomplete`: the tables are meant to hold only a part of their source."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY

@@ -38,10 +38,11 @@ from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.committed import CommittedBatches
 from headrace.sinks.replicas.state.copying import CopiedTables, TableCopies
+from headrace.sinks.replicas.state.failures import using_state
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
-from headrace.spark.checkpoint import last_planned_batch, planned_offset
+from headrace.spark.checkpoint import force_plan_to_disk, last_planned_batch, planned_offset
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
@@ -92,20 +93,13 @@ class ReplicaSink(BatchSink):
 
     def open(self) -> None:
         """See Sink. Raises HeadraceError("replicas.state_not_writable")."""
-        try:
+        with using_state(self._state):
             self._parts.mkdir(parents=True, exist_ok=True)
             for left in self._parts.iterdir():
                 if left.is_dir():
                     shutil.rmtree(left)
                 else:
                     left.unlink()
-        except OSError as error:
-            raise HeadraceError(
-                "replicas.state_not_writable",
-                f"The folder {self._parts} cannot be used ({error.strerror})",
-                "Check the free space and the permissions, or name another folder.",
-                retriable=True,
-            ) from error
 
     def read(self, stream: EventStream) -> DataFrame:
         """Return a stream with a row for each part, after the tables were created."""
@@ -117,9 +111,10 @@ class ReplicaSink(BatchSink):
         self._runner = SparkRunner(stream.spark.sparkContext)
         self._replicas.clear()
         self._takes_over = self._options.existing is Existing.REPLACE
-        self._cuts.open(self._format.reader_options(self._own_options), self._checkpoint)
-        self._resume_stopped()
-        self._prepare()
+        with using_state(self._state):
+            self._cuts.open(self._format.reader_options(self._own_options), self._checkpoint)
+            self._resume_stopped()
+            self._prepare()
         if query := query_of(str(self._checkpoint)):  # a query that is not new
             publish(query, self.figures)
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
@@ -218,8 +213,14 @@ class ReplicaSink(BatchSink):
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
+        with using_state(self._state):
+            self._end_batch(frame, batch)
+
+    def _end_batch(self, frame: Any, batch: int) -> None:
         from headrace.sinks.replicas.changes.parts import described, noted_end, of_rows
 
+        # Spark numbers other changes as this micro-batch if its plan is lost.
+        force_plan_to_disk(self._checkpoint, batch)
         parts = described(self._state, batch)
         if parts is None:
             parts = of_rows(iter(self.rows_of(frame).to_batches()))
@@ -375,7 +376,7 @@ class ReplicaSink(BatchSink):
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
         if stopped.is_lost:
             return
-        size = stopped.size + sum(part.size for part in parts)
+        size = stopped.size_with(batch.number, parts)
         if size > self._options.kept_bytes:
             raise HeadraceError(
                 "replicas.kept_too_much",

@@ -211,3 +211,19 @@ def test_a_kill_leaves_the_batch_out_or_in_and_files_that_nobody_names(
     assert len(orphans) == 1
     apply(table, 2 if when == "before" else 3, [{"id": 1, "name": "again"}], [2])
     assert seen_by_delta_rs(folder / "shop/orders") == [{"id": 1, "name": "again"}]
+
+
+@pytest.mark.usefixtures("other")
+def test_no_temporary_files_are_left_after_errors(
+    kernel_spark: SparkSession, tmp_path: Path
+) -> None:
+    kernel: Any = Kernel(kernel_spark)
+    scratch = Path(kernel._scratch.name)
+    with pytest.raises(TypeError):
+        kernel._rows([{"add": object()}])
+    root = str(tmp_path / "lake" / "shop" / "orders")
+    files = kernel.live_files(root, kernel.load(root).snapshot)
+    next(files)
+    assert list(scratch.iterdir())
+    files.close()
+    assert not list(scratch.iterdir())

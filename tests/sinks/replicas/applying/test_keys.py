@@ -69,7 +69,7 @@ def test_rows_with_a_key_of_a_set_are_found_exactly(
     # Python's -0.0 equals 0.0, and no value here is a NaN.
     wanted = [row in set(chosen) for row in rows]
     assert key_set.mask(probed.columns).tolist() == wanted
-    assert key_set.positions_in(probed.columns).tolist() == np.flatnonzero(wanted).tolist()
+    assert key_set.find(probed.columns)[0].tolist() == np.flatnonzero(wanted).tolist()
     distinct = list(dict.fromkeys(chosen))
     numbers = [distinct.index(row) if row in distinct else ABSENT for row in rows]
     assert key_set.numbers_of(probed.columns).tolist() == numbers

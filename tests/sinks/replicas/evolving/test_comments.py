@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,29 @@ def test_a_database_without_comments_is_asked_once() -> None:
     known.read()
     assert known.added_to(TableSchema((), (), source="s.t")).comment is None
     assert len(asked) == 1
+
+
+def test_a_table_does_not_wait_while_the_comment_of_another_one_is_asked_for() -> None:
+    asks, answers = threading.Event(), threading.Event()
+
+    def ask() -> dict[str, str]:
+        if threading.current_thread() is not threading.main_thread():
+            asks.set()
+            assert answers.wait(30)
+        return {"s.t": "of t"}
+
+    known = SourceComments(ask)
+    known.read()
+    later = threading.Thread(target=known.added_to, args=(TableSchema((), (), source="s.u"),))
+    later.start()
+    try:
+        assert asks.wait(30)
+        found = list[str | None]()
+        first = TableSchema((), (), source="s.t")
+        other = threading.Thread(target=lambda: found.append(known.added_to(first).comment))
+        other.start()
+        other.join(5)
+        assert found == ["of t"]
+    finally:
+        answers.set()
+        later.join()

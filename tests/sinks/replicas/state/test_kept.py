@@ -11,6 +11,7 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Operation, Part
 from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.options import FirstCopy, ReplicaOptions
 from headrace.sinks.replicas.state import kept, stopped
 from headrace.sinks.replicas.state.kept import KeptChanges, WaitingTable, waiting_tables
 from headrace.sinks.replicas.state.stopped import StoppedTable
@@ -130,3 +131,31 @@ def test_changes_that_a_killed_run_was_about_to_forget_do_not_come_back(
         assert values(table)
         begin()
         assert not values(table)
+
+
+def test_a_micro_batch_that_is_kept_again_counts_once(tmp_path: Path) -> None:
+    def staged(folder: Path, kept_bytes: int = 1 << 30) -> Pipeline:
+        folder.mkdir()
+        return Pipeline(folder, ReplicaOptions(first_copy=FirstCopy.STAGED, kept_bytes=kept_bytes))
+
+    def read(pipeline: Pipeline) -> None:
+        pipeline.end(0, insert(1, "a", "l" * 20000), is_settled=True, copies=True)
+
+    first = staged(tmp_path / "first")
+    read(first)
+    (part,) = (first.state / "staged").rglob("*.arrow")
+    limited = staged(tmp_path / "limited", int(part.stat().st_size * 1.5))
+    read(limited)
+    read(limited)
+    with pytest.raises(HeadraceError, match="would take"):
+        limited.end(1, insert(2, "b", "l" * 20000), is_settled=True, copies=True)
+
+    refused = HeadraceError("replicas.truncated", "m", "r")
+    (tmp_path / "stopped").mkdir()
+    limit = int(part.stat().st_size * 1.5)
+    pipeline = Pipeline(tmp_path / "stopped", ReplicaOptions(kept_bytes=limit))
+    StoppedTable(pipeline.state / "stopped", pipeline.table.name).stop(refused)
+    for _ in range(2):
+        pipeline.end(0, insert(1, "a", "l" * 20000), is_settled=True)
+    with pytest.raises(HeadraceError, match="would take"):
+        pipeline.end(1, insert(2, "b", "l" * 20000), is_settled=True)

@@ -26,13 +26,14 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
-from headrace.sinks.replicas.maintaining import Erased, erase
+from headrace.sinks.replicas.maintaining import Erased, erase, erase_from, note_tables
 from headrace.sinks.replicas.modes.mode import Mode, TableModes
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.runners import HereRunner
 from headrace.sinks.replicas.verifying.digests import row_digests
+from headrace.sinks.replicas.verifying.progress import ComparisonState, Found, TableProgress
 from headrace.sinks.replicas.verifying.replica_rows import ReplicaRows
 from tests.sinks.replicas.applying.folder_lake import FolderCommit, FolderLake
 
@@ -303,6 +304,21 @@ def test_no_file_has_a_row_of_a_key_that_was_erased(tmp_path: Path, mode: str) -
     assert {row["id"] for row in kept.lake.kept.rows()} == ({3} if mode == "replica" else {2, 3})
     kept.apply(4, [("u", 3, {"v": "e"})])
     assert erase(kept.lake, {"id": 1}, HereRunner()) == Erased(0, 0)
+
+
+def test_an_erasure_names_the_folders_that_may_still_have_the_key(tmp_path: Path) -> None:
+    kept, state = Kept(tmp_path), tmp_path / "own"
+    kept.apply(1, [("c", 1, {"v": "secret"})])
+    state.mkdir()
+    note_tables(state, [NAME])
+    lines = [*erase_from(kept.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)]
+    assert not any(str(state) in line for line in lines)
+    ComparisonState(state / "verify", NAME).keep(TableProgress("", Found(keys={"s.t": ((1,),)})))
+    (state / "stopped" / "t").mkdir(parents=True)
+    (state / "stopped" / "t" / "3-0.arrow").touch()
+    lines = [*erase_from(kept.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)]
+    named = [line.split(" keeps ")[0] for line in lines if " keeps " in line]
+    assert named == [str(state / "stopped"), str(state / "verify")]
 
 
 def test_a_key_that_a_table_cannot_have_is_an_error(history: Kept) -> None:

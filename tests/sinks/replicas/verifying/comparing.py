@@ -105,7 +105,7 @@ class Writer:
         found = [pa.schema([(c.name, c.type) for c in schema.columns]).empty_table()]
         for file in transaction.files:
             for positions, rows in live_batches(storage, file, schema.names):
-                at = key_set.positions_in([rows[name] for name in schema.key])
+                at = key_set.find([rows[name] for name in schema.key])[0]
                 places += [(file.path, position) for position in positions[at].tolist()]
                 found.append(rows.take(pa.array(at)))
         return places, pa.concat_tables(found)

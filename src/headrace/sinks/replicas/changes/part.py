@@ -32,7 +32,7 @@ class Operation(IntEnum):
     """The kind of a change. An INSERT or a READ carries all values of the row, except after a key
     change."""
 
-    INSERT = 0  # Debezium's c; also r in parts of earlier versions
+    INSERT = 0  # Debezium's c
     UPDATE = 1
     DELETE = 2
     READ = 3  # r

@@ -20,6 +20,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.cuts.cut import Cut
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.state.failures import using_state
 
 CUTS = "cuts.jsonl"
 """The name of the file."""
@@ -140,7 +141,7 @@ class CutLog:
         unlisted = _unlisted(self._recorded, cut.recorded_ms - self._keep_ms)
         is_next = last is not None and last.batch < cut.batch
         is_long = unlisted > max(_MOST_UNLISTED, len(self._recorded) // 2)
-        try:
+        with using_state(self._state):
             if self._is_whole and is_next and not is_long:
                 self._is_whole = False
                 with (self._state / CUTS).open("a") as file:
@@ -149,13 +150,6 @@ class CutLog:
                 self._recorded.append(cut.recorded_ms)
             else:
                 self._write(cut)
-        except OSError as error:
-            raise HeadraceError(
-                "replicas.state_not_writable",
-                f"The file {self._state / CUTS} cannot be written ({error.strerror})",
-                "Check the free space and the permissions.",
-                retriable=True,
-            ) from error
         self.last = cut
 
     def _write(self, cut: Cut) -> None:

@@ -29,10 +29,11 @@ def prove_folder(folder: str) -> str:
     return f"The folder {folder} takes files, which can be read and deleted"
 
 
-def folder_failed(folder: str, error: OSError) -> HeadraceError:
+def folder_failed(folder: str, error: OSError, *, retriable: bool = False) -> HeadraceError:
     """Return the error for a folder that cannot be created or written."""
     return HeadraceError(
         "replicas.storage_failed",
         f"The folder {folder} of the tables cannot be used: {error.strerror or error}",
         "Check the permissions and the free space, or name another folder.",
+        retriable=retriable,
     )

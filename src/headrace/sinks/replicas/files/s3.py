@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from headrace.config.secret import Secret, without_passwords
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.files.local_folders import folder_failed
 
 if TYPE_CHECKING:
     import pyarrow.fs
@@ -66,14 +67,16 @@ def s3_path(location: str) -> str | None:
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Raise errors of S3 for reads and writes of a file as
-    HeadraceError("replicas.storage_failed"). Errors of other file systems are not changed."""
+    """Raise errors of S3 and of local disks for reads and writes of a file as
+    HeadraceError("replicas.storage_failed"), but not those about the content of a file."""
     try:
         yield
     except OSError as error:
         code = _ANSWER.search(str(error))
-        if code is None:
+        if code is None and error.errno is None:
             raise
+        if code is None:
+            raise folder_failed(path.rpartition("/")[0] or path, error, retriable=True) from None
         raise HeadraceError(
             "replicas.storage_failed",
             f"s3://{path}: {answer(error)}",

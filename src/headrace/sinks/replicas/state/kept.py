@@ -36,19 +36,13 @@ class KeptChanges:
             name = ""
             if part.path:
                 name = f"{number}-{own}-{place}{Path(part.path).suffix}"
-                _share(self._found(folder, part.path), self.folder / name)
+                _share(folder / part.path, self.folder / name)
             described.append({**asdict(part), "path": name})
         kept = {"position": position, "parts": described}
         replace_text(self.folder / f"{number}.json", json.dumps(kept))
         for former in self.folder.glob(f"{number}-*"):
             if not former.name.startswith(f"{number}-{own}-"):
                 former.unlink()
-
-    def _found(self, folder: Path, path: str) -> Path:
-        """Return the file of a part; it may be here already, moved by an earlier version that was
-        killed."""
-        file = folder / path
-        return file if file.exists() else self.folder / file.name
 
     def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
         """Yield number, position and parts of each kept micro-batch, in order."""
@@ -70,6 +64,13 @@ class KeptChanges:
     def size(self) -> int:
         """The size of the kept changes in bytes."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
+
+    def size_with(self, number: int, parts: Sequence[Part]) -> int:
+        """Return the kept bytes if these are the parts of a micro-batch, which may have been kept
+        before."""
+        former = (f"{number}.json", f"{number}-")
+        others = (path for path in self.folder.glob("*") if not path.name.startswith(former))
+        return sum(path.stat().st_size for path in others) + sum(part.size for part in parts)
 
 
 def _share(file: Path, target: Path) -> None:
@@ -104,9 +105,11 @@ class WaitingTable(KeptChanges):
         known = {"namespace": self.name.namespace, "name": self.name.name}
         replace_text(self.folder / _NAME, json.dumps(known))
 
-    def size_with(self, parts: Sequence[Part]) -> int:
-        """Return the kept bytes including these parts."""
-        return (self.size if self.is_waiting else 0) + sum(part.size for part in parts)
+    def size_with(self, number: int, parts: Sequence[Part]) -> int:
+        """See KeptChanges. What a killed run was about to forget does not count."""
+        if not self.is_waiting:
+            return sum(part.size for part in parts)
+        return super().size_with(number, parts)
 
     def parts(self) -> list[Part]:
         """Return all kept parts."""

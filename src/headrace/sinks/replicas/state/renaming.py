@@ -49,5 +49,6 @@ class KnownTables:
                     "--checkpoint STATE. Then drop "
                     f"{former}, if you do not need it.",
                 )
-            self._names[number] = str(name)
-            replace_text(self._path, json.dumps(self._names))
+            names = self._names | {number: str(name)}
+            replace_text(self._path, json.dumps(names))
+            self._names = names

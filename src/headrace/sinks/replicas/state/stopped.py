@@ -68,5 +68,8 @@ class StoppedTable(KeptChanges):
 def stopped_tables(folder: Path) -> Iterator[StoppedTable]:
     """Yield the tables that are stopped."""
     for path in sorted(folder.glob(f"*/{_ERROR}")):
-        known = json.loads(path.read_text())
+        try:
+            known = json.loads(path.read_text())
+        except FileNotFoundError:  # another process has deleted it meanwhile
+            continue
         yield StoppedTable(folder, TableName(tuple(known["namespace"]), known["name"]))

@@ -139,7 +139,7 @@ class WaitingChanges:
 
     def _wait(self, waiting: WaitingTable, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
         """Keep the changes. Raises HeadraceError if a staged first copy exceeds the limit."""
-        size, most = waiting.size_with(parts), self._rules.kept_bytes
+        size, most = waiting.size_with(batch.number, parts), self._rules.kept_bytes
         if self._rules.is_staged and size > most:
             raise HeadraceError(
                 STAGED_TOO_MUCH,
