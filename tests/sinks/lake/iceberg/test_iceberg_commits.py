@@ -322,6 +322,69 @@ def test_a_rollback_by_others_is_named(lake: Lake) -> None:
     assert len(kept.table.begin(NO_CHANGE).files) == 1
 
 
+def test_a_rollback_by_others_behind_another_commit_of_theirs_is_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(2)])
+    last = kept.table.version()
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "somebody-else")
+    others.commit(TableChange([added]), {})
+    other._table.manageSnapshots().rollbackTo(int(first)).commit()
+    kept.table.refresh()
+    rolled_back = f"Snapshot {last} of headrace was rolled back to {first}"
+    assert kept.table.foreign_changes() == [rolled_back]
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(4)]), "somebody-else-again")
+    others.commit(TableChange([added]), {})
+    kept.table.refresh()
+    both = kept.table.foreign_changes()
+    assert [said.partition(" of ")[0] for said in both] == [
+        f"Snapshot {last}",
+        f"Snapshot {other.version()}",
+    ]
+    kept.apply([row(5)])
+    assert kept.table.foreign_changes() == []
+
+
+def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_told(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    table = kept.table
+    assert isinstance(table, IcebergTable)
+    before, refuses = table.version(), True
+
+    class Refusing:
+        """The table, whose catalog does not answer after the commit."""
+
+        def __init__(self, of: Any) -> None:
+            self._of = of
+
+        def refresh(self) -> None:
+            if refuses:
+                raise HeadraceError("replicas.not_written", "no answer", "", retriable=True)
+            self._of.refresh()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._of, name)
+
+    monkeypatch.setattr(table, "_table", Refusing(table._table))
+    begun = table.begin(NO_CHANGE)
+    rows = begun.storage.write_rows(table_of(EVERY_TYPE, [row(2)]), "2")
+    made = begun.commit(TableChange([rows]), {QUERY: "q", BATCH: "2"})
+    assert made != before
+    for told in (table.version, table.properties, table.schema):
+        with pytest.raises(HeadraceError, match="no answer"):
+            told()
+    refuses = False
+    assert table.version() == made
+    assert table.properties()[BATCH] == "2"
+
+
 def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     begun = kept.table.begin(NO_CHANGE)
