@@ -230,7 +230,7 @@ class DeltaTransaction:
                 self._own[KEY] = json.dumps(renamed)
         self.storage: Storage = table.storage(fields, {**known.configuration, **self._own})
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         """See Transaction."""
         now = time.time_ns() // 1_000_000
         moves_rows = not change.is_compaction
@@ -268,6 +268,7 @@ class DeltaTransaction:
             domain={**self._known.domain, **batch} if batch else {},
             application=self._application(properties),
         )
+        return str(self._known.version + 1)
 
     def _application(self, properties: Mapping[str, str]) -> tuple[str, int] | None:
         """The application transaction of a batch; None for a commit within the same batch."""

@@ -227,10 +227,10 @@ class Transaction(Protocol):
     """The live data files."""
 
     @abstractmethod
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
-        """Commit schema, files and properties atomically. `properties` are properties of the table,
-        and of the snapshot if the format has such; for Delta QUERY and BATCH are also an
-        application transaction.
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
+        """Commit schema, files and properties atomically; returns the version of the table that
+        this makes. `properties` are properties of the table, and of the snapshot if the format has
+        such; for Delta QUERY and BATCH are also an application transaction.
 
         Raises HeadraceError("replicas.conflict", retriable) if somebody else made a conflicting
         commit: begin again; ("replicas.not_written", retriable) if the catalog or the storage

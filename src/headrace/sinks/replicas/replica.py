@@ -373,8 +373,7 @@ class Replica:
         marked |= source_property(whole, table)
         if count_left_out is not None:
             count_left_out(applied.left_out)
-        transaction.commit(made, marked)
-        self._own_version = table.version()
+        self._own_version = transaction.commit(made, marked)
         self._count_files(transaction, made)
         outcome = Outcome(
             sum(part.rows for part in parts),

@@ -86,7 +86,8 @@ class FolderTransaction:
         self.files: Sequence[DataFile] = list(table.files.values())
         self._table = table
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
+        """Commits files; a table without versions has nothing to return."""
         files = self._table.files
         for gone in change.removed:
             del files[gone.path]
@@ -99,6 +100,7 @@ class FolderTransaction:
         for added in change.added:
             assert added.path not in files
             files[added.path] = added
+        return ""
 
 
 class FolderTable:

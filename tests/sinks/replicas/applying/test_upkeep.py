@@ -119,10 +119,10 @@ def test_what_a_killed_run_left_is_swept_by_the_next_one_and_live_files_stay(
         added = Column("w", pa.string(), default="x")
         last = replace(SCHEMA, columns=(*SCHEMA.columns, added))
 
-    def killed(self: FolderCommit, change: TableChange, properties: dict[str, str]) -> None:
+    def killed(self: FolderCommit, change: TableChange, properties: dict[str, str]) -> str:
         if any(f"-{at}-" in file.path for file in change.added):
             raise Killed
-        commit(self, change, properties)
+        return commit(self, change, properties)
 
     with monkeypatch.context() as patched:
         patched.setattr(FolderCommit, "commit", killed)
@@ -136,6 +136,29 @@ def test_what_a_killed_run_left_is_swept_by_the_next_one_and_live_files_stay(
     # What was committed is not swept by the next run.
     apply(new_replica(lake), again + 1, last)
     assert ids(lake) == list(range(10 * again + 20))
+
+
+def test_a_commit_by_others_right_after_the_own_one_is_reported(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = new_replica(lake)
+    apply(replica, 0)
+    own = lake.commit
+
+    def followed(version: str, change: TableChange, properties: dict[str, str]) -> str:
+        made = own(version, change, properties)
+        lake.foreign.append("an UPDATE by Spark")
+        own(lake.version(), TableChange(), {})
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lake, "commit", followed)
+        apply(replica, 1)
+    with pytest.raises(HeadraceError, match="an UPDATE by Spark") as caught:
+        apply(replica, 2)
+    assert caught.value.code == "replicas.changed_by_others"
+    with pytest.raises(HeadraceError, match="an UPDATE by Spark"):
+        replica.version()
 
 
 def test_files_of_an_upkeep_that_was_committed_stay(lake: FolderLake) -> None:
