@@ -202,7 +202,8 @@ class Storage(Protocol):
     @abstractmethod
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         """Delete the data files and vectors whose names begin with `prefix`, left by a batch that
-        was never committed, except data files that are `live`. Returns the number of files."""
+        was never committed, except data files that are `live` and their vectors. Returns the number
+        of files."""
 
 
 @dataclass(frozen=True)

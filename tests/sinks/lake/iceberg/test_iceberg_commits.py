@@ -452,6 +452,11 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
     assert begun.storage.sweep("7-") == 2
     assert begun.storage.sweep("7-") == 0
     assert by_pyiceberg(tmp_path) == kept.expected()
+    kept.apply([row(3)], [1])
+    begun = kept.table.begin(NO_CHANGE)
+    assert any(file.vector for file in begun.files)
+    assert begun.storage.sweep("b", begun.files) == 0
+    assert begun.storage.sweep("b2-", begun.files[:0]) == 2
 
 
 def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(

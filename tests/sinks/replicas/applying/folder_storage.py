@@ -56,6 +56,7 @@ class FolderStorage:
 
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         kept = {file.path for file in live}
+        kept |= {json.loads(file.vector)["path"] for file in live if file.vector is not None}
         left = [
             path
             for path in self.folder.rglob(f"{prefix}*")

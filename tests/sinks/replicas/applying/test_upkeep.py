@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from headrace.sinks.replicas.changes.parts import PartWriter, parts_folder
 from headrace.sinks.replicas.changes.schemas import TableShape, to_json
 from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import Column, TableChange, TableName, TableSchema
-from headrace.sinks.replicas.maintaining import merge_small_files
+from headrace.sinks.replicas.maintaining import Erased, erase, merge_small_files
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch
 from headrace.sinks.replicas.replica import Replica
@@ -40,13 +41,17 @@ def new_replica(lake: FolderLake, options: ReplicaOptions | None = None) -> Repl
     return Replica(lake, NAME, options or ReplicaOptions(), HereRunner(), comments)
 
 
-def apply(replica: Replica, number: int, schema: TableSchema = SCHEMA) -> None:
-    """A micro-batch of ten new rows."""
-    first, count = number * 10, 10
+def apply(
+    replica: Replica, number: int, schema: TableSchema = SCHEMA, changed: Sequence[int] = ()
+) -> None:
+    """A micro-batch of ten new rows, and of changed ones."""
+    first = number * 10
+    keys = [*changed, *range(first, first + 10)]
+    count = len(keys)
     values = {
         SEQUENCE: [f"{first + place:020}" for place in range(count)],
         OPERATION: pa.array([Operation.INSERT] * count, pa.int8()),
-        "id": pa.array(range(first, first + count), pa.int64()),
+        "id": pa.array(keys, pa.int64()),
         **{name: [f"{name}{number}"] * count for name in schema.names[1:]},
     }
     assert isinstance(replica._lake, FolderLake)
@@ -101,6 +106,41 @@ def test_an_attempt_that_met_another_commit_leaves_no_files(
         name for name in lake.live_names if name.startswith("headrace-12345678-9-2-")
     }
     assert ids(lake) == list(range(100))
+
+
+def with_a_conflict_of_its_own(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next commit be made and reported as a conflict, as by the client of a catalog that
+    sends it again and meets its own."""
+    own = lake.commit
+
+    def commit(version: str, change: TableChange, properties: dict[str, str]) -> str:
+        monkeypatch.setattr(lake, "commit", own)
+        own(version, change, properties)
+        raise HeadraceError("replicas.conflict", "the commit was sent again", "", retriable=True)
+
+    monkeypatch.setattr(lake, "commit", commit)
+
+
+def test_files_stay_if_a_commit_that_was_made_is_reported_as_a_conflict(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = new_replica(lake)
+    for number in range(9):
+        apply(replica, number)
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    assert merge_small_files(lake, HereRunner()) == (9, 1)
+    assert ids(lake) == list(range(90))
+
+    with_the_key = lake.live_names
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    assert erase(lake, {"id": 7}, HereRunner()) == Erased(1, 1)
+    assert not lake.names & with_the_key
+    left = [number for number in range(90) if number != 7]
+    assert ids(lake) == left
+
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    apply(replica, 9, changed=range(5))
+    assert ids(lake) == [*left, *range(90, 100)]
 
 
 class Killed(BaseException):
