@@ -226,11 +226,12 @@ def merge_small_files(
     *,
     name: str = "headrace-compaction-",
     only_small: bool = False,
+    properties: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
     """Merge the files of a table that are worth it; returns the number of these, and of the new
     files, whose names begin with `name`. With `only_small` large files with many dead rows stay.
-    Gives up if the table's query keeps committing. Raises HeadraceError, OSError, and leaves no
-    files then."""
+    `properties` are set by the commit. Gives up if the table's query keeps committing. Raises
+    HeadraceError, OSError, and leaves no files then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
         own = f"{name}{uuid.uuid4().hex[:8]}"
@@ -242,7 +243,7 @@ def merge_small_files(
         if change is None:
             return 0, 0
         try:
-            transaction.commit(change, {})
+            transaction.commit(change, properties or {})
         except HeadraceError as error:
             # After a failure that is no conflict it is not known whether the commit was made.
             if not _is_conflict(error):

@@ -37,6 +37,7 @@ from headrace.sinks.replicas.lake import (
     NAME_NOT_TAKEN,
     QUERY,
     SOURCE,
+    UPKEEP,
     ColumnChange,
     DataFile,
     Lake,
@@ -315,7 +316,8 @@ class Replica:
         if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
             before = replace(batch, number=int(properties.get(BATCH, -1)))
             names = before.upkeep_name, f"{files_of(batch.query)}deletes-"
-            change_deletes(table, names, self._runner, own_properties(table), is_soft=self._is_soft)
+            own = own_properties(table) | {UPKEEP: str(before.number)}
+            change_deletes(table, names, self._runner, own, is_soft=self._is_soft)
             properties = table.properties()
             # Without a change from the source, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
@@ -351,7 +353,7 @@ class Replica:
             self.empty(batch)
             transaction = columns.begin(table, wanted, work)
         if not self._own_version:
-            self._sweep(transaction, batch, int(properties.get(BATCH, -1)))
+            self._sweep(transaction, batch, properties)
         made, applied = apply_batch(
             transaction,
             Batch(
@@ -388,15 +390,19 @@ class Replica:
             self._look_after(table, int(properties.get(BATCH, -1)), batch)
         return outcome
 
-    def _sweep(self, transaction: Transaction, batch: MicroBatch, before: int) -> None:
-        """Delete files of this micro-batch, or of the upkeep after the one `before` it, that a
-        killed run may have left. The upkeep was not committed if no live file has its name; after
-        merges by others this is not known."""
+    def _sweep(
+        self, transaction: Transaction, batch: MicroBatch, properties: Mapping[str, str]
+    ) -> None:
+        """Delete files of this micro-batch, or of the upkeep after the one before it, that a killed
+        run may have left; `properties` are those of the table after that one. Files of an upkeep
+        that was committed stay, because former versions of the table have them. Earlier versions of
+        headrace did not record the commit: then live files have its name, or those of a merge."""
         transaction.storage.sweep(f"{batch.name}-", transaction.files)
-        upkeep = replace(batch, number=before).upkeep_name
+        before = properties.get(BATCH, "-1")
+        upkeep = replace(batch, number=int(before)).upkeep_name
         names = [file.path.rpartition("/")[2] for file in transaction.files]
-        is_known = not any(upkeep in name or not batch.is_of_query(name) for name in names)
-        if is_known:
+        may_be = any(upkeep in name or not batch.is_of_query(name) for name in names)
+        if properties.get(UPKEEP) != before and not may_be:
             transaction.storage.sweep(upkeep)
 
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
@@ -407,7 +413,13 @@ class Replica:
         if (batch.number + turn) // every == (before + turn) // every:
             return
         try:
-            merge_small_files(table, self._runner, name=batch.upkeep_name, only_small=True)
+            merge_small_files(
+                table,
+                self._runner,
+                name=batch.upkeep_name,
+                only_small=True,
+                properties={UPKEEP: str(batch.number)},
+            )
             table.expire(self._replaced_before())
         except Exception as error:  # noqa: BLE001 - a table is correct without its upkeep
             what = f"{type(error).__name__}: {error}"

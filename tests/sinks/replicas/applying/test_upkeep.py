@@ -201,6 +201,26 @@ def test_a_commit_by_others_right_after_the_own_one_is_reported(
         replica.version()
 
 
+@pytest.mark.parametrize("by", ["a column with a default", "another copy"])
+def test_files_of_an_upkeep_stay_for_former_versions_if_they_are_replaced(
+    lake: FolderLake, by: str
+) -> None:
+    options = ReplicaOptions(compact_commits=1)
+    replica, last = new_replica(lake, options), SCHEMA
+    for number in range(8):
+        apply(replica, number)
+    former = lake.live_names
+    assert any("-7-upkeep-" in name for name in former)
+    if by == "another copy":
+        replica.empty(MicroBatch(QUERY, 8, "{}"))
+    else:
+        added = Column("w", pa.string(), default="x")
+        last = replace(SCHEMA, columns=(*SCHEMA.columns, added))
+    apply(new_replica(lake, options), 8, last)
+    assert not former & lake.live_names
+    assert former <= lake.names
+
+
 def test_files_of_an_upkeep_that_was_committed_stay(lake: FolderLake) -> None:
     for number in range(10):
         apply(new_replica(lake, ReplicaOptions(compact_commits=1)), number)
