@@ -50,7 +50,7 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import with_own_columns, without_own_columns
-from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.options import Deletes, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work, files_of
 from headrace.sinks.replicas.runners import Runner
 from headrace.sinks.replicas.source_columns import (
@@ -107,11 +107,13 @@ class Replica:
         query: str,
         planned: int | None = None,
         committed: int | None = None,
+        *,
+        takes_over: bool = False,
     ) -> bool:
         """Create the table if it is missing; returns whether it was. Refuse one that this query
         cannot keep. `query` is empty before its first micro-batch; `planned` is the last one that
         it has planned (None: this one), `committed` the last one that it has committed to the table
-        (None: none). Raises HeadraceError."""
+        (None: none); `takes_over`: the table may be another query's. Raises HeadraceError."""
         if not self._options.is_incomplete:
             refusals.require_whole(schema)
         table = self._found(schema)
@@ -133,7 +135,7 @@ class Replica:
             table = self._lake.create(self.name, wanted, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])
-            if self._options.existing is not Existing.REPLACE:
+            if not takes_over:
                 self._require_own(table, query)
         if planned is not None:
             self._require_planned(table.properties(), query, planned)
@@ -219,7 +221,7 @@ class Replica:
         if self._table is not None:
             self._table.refresh()
             if self._table.properties().get(QUERY, batch.query) != batch.query:
-                self.empty(batch)
+                self.empty(batch.before)  # which a staged first copy may be
 
     def empty(self, batch: MicroBatch) -> None:
         """Remove every row, before a micro-batch: the table is copied again, or was another
@@ -302,11 +304,8 @@ class Replica:
         assert table is not None
         table.refresh()
         properties = table.properties()
-        if QUERY in properties and properties[QUERY] != batch.query:
-            if self._options.existing is not Existing.REPLACE:
-                self._require_own(table, batch.query)
-            self.empty(batch)
-            properties = table.properties()
+        if QUERY in properties:
+            self._require_own(table, batch.query)
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
         # A copy that begins replaces all changes by others.
@@ -470,9 +469,10 @@ class Replica:
         raise HeadraceError(
             OTHER_KEEPER,
             f"The table {self.name} exists and {whose}",
-            "Go on with that query's checkpoint, name another namespace or prefix, or set "
-            "headrace.sink.existing=replace: the table's rows are then replaced by those that the "
-            "source has.",
+            "Go on with that query's checkpoint, name another namespace or prefix, or begin with a "
+            "new checkpoint and headrace.sink.existing=replace: the first copy then replaces the "
+            "table's rows by those that the source has. A query that has begun cannot replace "
+            "them, because it does not copy them again.",
         )
 
     def _require_mode(self, schemas: Sequence[TableSchema], table: LakeTable | None) -> None:
