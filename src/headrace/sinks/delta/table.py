@@ -28,6 +28,7 @@ from headrace.sinks.replicas.lake import (
     CONFLICT,
     KEY,
     OURS,
+    PLACE,
     POSITION,
     QUERY,
     TIME,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY, UPKEEP)
+_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY, UPKEEP, PLACE)
 """The properties that change with each batch, which are in a metadata domain. As table properties
 they would change the table's metadata, after which Spark refuses transactions that began before: an
 OPTIMIZE that takes longer than a batch would never succeed. They would also write all columns into

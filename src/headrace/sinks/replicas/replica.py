@@ -35,6 +35,7 @@ from headrace.sinks.replicas.lake import (
     KEY,
     MODE,
     NAME_NOT_TAKEN,
+    PLACE,
     QUERY,
     SOURCE,
     UPKEEP,
@@ -90,7 +91,6 @@ class Replica:
         self.has_other_deletes = False
         """Whether the existing table was kept with the other kind of deletes until now."""
         self._mode = options.modes.default
-        self._last_place = ""
         self.figures = Figures()
 
     @property
@@ -159,7 +159,6 @@ class Replica:
         `may_empty`: no row was copied yet. `count_left_out` is called before the commit, with the
         number of rows that are left out. Raises HeadraceError."""
         self.has_other_deletes &= is_copied
-        self._last_place = max((self._last_place, *(part.last for part in parts)))
         schemas = [of_json(part.schema) for part in parts if part.schema]
         self._require_source("", schemas)
         newest = max((part for part in parts if part.schema), key=attrgetter("last"), default=None)
@@ -234,6 +233,8 @@ class Replica:
         transaction = table.begin(ColumnChange())
         source = without_ids(table.properties().get(SOURCE, ""))
         before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: source}
+        if PLACE in table.properties():
+            before[PLACE] = ""  # another query's sequences cannot be compared with the own ones
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def files(self) -> list[str]:
@@ -269,7 +270,8 @@ class Replica:
                 raise refusals.merged_meanwhile(self.name, others)
             if self._mode is Mode.HISTORY:
                 name = f"{own}closed-{uuid4().hex[:8]}"
-                change = self._closing(transaction, removed, name)
+                place = self._table.properties().get(PLACE, "")
+                change = self._closing(transaction, removed, name, place)
             else:
                 change = TableChange(removed=removed)
             if not (change.removed or change.vectors):
@@ -281,12 +283,12 @@ class Replica:
                     raise
 
     def _closing(
-        self, transaction: Transaction, files: Sequence[DataFile], name: str
+        self, transaction: Transaction, files: Sequence[DataFile], name: str, place: str
     ) -> TableChange:
-        """Return the change that closes the current versions in files, now."""
+        """Return the change that closes the current versions in files, at a place and now."""
         from headrace.sinks.replicas.applying.closing import CloseStep, close_versions
 
-        end = self._last_place, int(datetime.now(UTC).timestamp() * 1_000_000)
+        end = place, int(datetime.now(UTC).timestamp() * 1_000_000)
         steps = [CloseStep(transaction.storage, [file], name, end) for file in files]
         done = self._runner.run(close_versions, steps)
         return TableChange(
@@ -372,6 +374,8 @@ class Replica:
         )
         marked = {**batch.properties, KEY: json.dumps(list(whole.key))}
         marked |= source_property(whole, table)
+        if self._mode is Mode.HISTORY:
+            marked[PLACE] = max((properties.get(PLACE, ""), *(part.last for part in work.parts)))
         if count_left_out is not None:
             count_left_out(applied.left_out)
         self._own_version = transaction.commit(made, marked)
