@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 
 OURS = "headrace."
 """The prefix of the names of table properties that headrace keeps."""
-KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME, BOUNDARY, UPKEEP, PLACE = (
+KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME, BOUNDARY = (
     f"{OURS}{name}"
-    for name in "key mode source query batch position time boundary upkeep place".split()
+    for name in ("key", "mode", "source", "query", "batch", "position", "time", "boundary")
 )
 """Properties of a table: the names of its key's columns (a JSON list), its mode (absent: a
 replica), the source table and its columns (JSON), the id of the query that keeps it, the number of
 its last micro-batch in the table, the source's position after it (JSON), the time of its commit
-(ISO 8601), whether the position is between transactions (`true` or `false`), the number of the
-micro-batch after which the query last committed files of its upkeep, and, of a history, the
-sequence of its last change."""
+(ISO 8601), and whether the position is between transactions (`true` or `false`)."""
+UPKEEP, PLACE = f"{OURS}upkeep", f"{OURS}place"
+"""Properties of a table: the number of the micro-batch after which the query last committed files
+of its upkeep, and in a history the sequence of the last change (absent: there was none)."""
 
 COMMENT = "comment"
 """The table property with the comment of the source's table."""

@@ -7,8 +7,8 @@ import json
 import math
 import pickle
 import re
-from decimal import Decimal
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
