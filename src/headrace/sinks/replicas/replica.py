@@ -63,8 +63,7 @@ from headrace.sinks.replicas.source_columns import (
 )
 
 log = logging.getLogger(__name__)
-OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
-FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT, refusals.OTHER_MODE)
+FENCES = (refusals.OTHER_KEEPER, refusals.OLDER_CHECKPOINT, refusals.OTHER_MODE)
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
 table, it has more than the checkpoint of its query, or another mode."""
 _MOST_TRIES = 5
@@ -455,13 +454,7 @@ class Replica:
         table has already would be skipped, although they contain other changes."""
         number = int(properties.get(BATCH, -1))
         if query and properties.get(QUERY) == query and number > planned:
-            raise HeadraceError(
-                OLDER_CHECKPOINT,
-                f"The table {self.name} has micro-batch {number} of this query, and its checkpoint "
-                f"has planned {planned} at most: it is older than the table, from a backup perhaps",
-                "Go on with the newest checkpoint, or begin with a new one and "
-                "headrace.sink.existing=replace: the rows are then copied again.",
-            )
+            raise refusals.older_checkpoint(self.name, number, planned)
 
     def _require_own(self, table: LakeTable, query: str) -> None:
         """Refuse a table that another query, or somebody else, keeps."""
@@ -469,15 +462,7 @@ class Replica:
         keeper = properties.get(QUERY)
         if (keeper is None and KEY in properties) or (query and keeper == query):
             return
-        whose = "was not made by headrace" if keeper is None else "belongs to another query"
-        raise HeadraceError(
-            OTHER_KEEPER,
-            f"The table {self.name} exists and {whose}",
-            "Go on with that query's checkpoint, name another namespace or prefix, or begin with a "
-            "new checkpoint and headrace.sink.existing=replace: the first copy then replaces the "
-            "table's rows by those that the source has. A query that has begun cannot replace "
-            "them, because it does not copy them again.",
-        )
+        raise refusals.other_keeper(self.name, is_query=keeper is not None)
 
     def _require_mode(self, schemas: Sequence[TableSchema], table: LakeTable | None) -> None:
         """Set the mode of the table, that of the source's tables. Refuse an existing table with
