@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from headrace.sinks.delta.locations import file_in_log
 from headrace.sinks.delta.schemas import ID, Field, physical_schema
 from headrace.sinks.delta.statistics import file_statistics, leaf_paths, read_statistics
-from headrace.sinks.delta.vector_files import FILES, read_vector_file, write_vector_file
+from headrace.sinks.delta.vector_files import (
+    FILES,
+    read_vector_file,
+    vector_path,
+    write_vector_file,
+)
 from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import sweep_files, write_parquet
 from headrace.sinks.replicas.lake import DataFile, TableSchema
@@ -79,11 +84,14 @@ class DeltaStorage:
         """See Storage. Raises OSError."""
         from pyarrow.fs import FileSelector
 
-        swept = sweep_files(self.filesystem, self.root, FILES + prefix, live)
+        paths = {file.path for file in live}
+        paths |= {vector_path(self.root, file.vector) for file in live if file.vector is not None}
+        swept = sweep_files(self.filesystem, self.root, FILES + prefix, paths)
         for found in self.filesystem.get_file_info(FileSelector(self.root, allow_not_found=True)):
             if not found.is_file and found.base_name.startswith(FILES + prefix):
-                swept += sweep_files(self.filesystem, found.path, "")
-                self.filesystem.delete_dir(found.path)
+                swept += sweep_files(self.filesystem, found.path, "", paths)
+                if not any(path.startswith(f"{found.path}/") for path in paths):
+                    self.filesystem.delete_dir(found.path)
         return swept
 
     @cached_property

@@ -28,9 +28,11 @@ from headrace.sinks.replicas.lake import (
     CONFLICT,
     KEY,
     OURS,
+    PLACE,
     POSITION,
     QUERY,
     TIME,
+    UPKEEP,
     ColumnChange,
     DataFile,
     Storage,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY)
+_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY, UPKEEP, PLACE)
 """The properties that change with each batch, which are in a metadata domain. As table properties
 they would change the table's metadata, after which Spark refuses transactions that began before: an
 OPTIMIZE that takes longer than a batch would never succeed. They would also write all columns into
@@ -230,7 +232,7 @@ class DeltaTransaction:
                 self._own[KEY] = json.dumps(renamed)
         self.storage: Storage = table.storage(fields, {**known.configuration, **self._own})
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         """See Transaction."""
         now = time.time_ns() // 1_000_000
         moves_rows = not change.is_compaction
@@ -268,6 +270,7 @@ class DeltaTransaction:
             domain={**self._known.domain, **batch} if batch else {},
             application=self._application(properties),
         )
+        return str(self._known.version + 1)
 
     def _application(self, properties: Mapping[str, str]) -> tuple[str, int] | None:
         """The application transaction of a batch; None for a commit within the same batch."""

@@ -92,13 +92,8 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
             body = from_z85(stored)[:size]
             content = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
             return decode_vector(content, root)
-        if kind == "u":
-            folder, text = stored[:-_ID_LENGTH], stored[-_ID_LENGTH:]
-            name = _file(UUID(bytes=from_z85(text)))
-            path = f"{root}/{folder}/{name}" if folder else f"{root}/{name}"
-        elif kind == "p":
-            path = file_path(root, stored)
-        else:
+        path = vector_path(root, descriptor)
+        if not path:
             raise ValueError(kind)
     except ValueError:
         raise HeadraceError(
@@ -111,6 +106,20 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
         file.seek(vector.get("offset") or 0)
         content = file.read(size + 8)
     return decode_vector(content, path)
+
+
+def vector_path(root: str, descriptor: str) -> str:
+    """Return the path of a vector's file; empty: it has none, or a place that is not understood."""
+    vector: dict[str, Any] = json.loads(descriptor)
+    kind, stored = vector["storageType"], vector["pathOrInlineDv"]
+    if kind == "u":
+        folder, text = stored[:-_ID_LENGTH], stored[-_ID_LENGTH:]
+        try:
+            name = _file(UUID(bytes=from_z85(text)))
+        except ValueError:
+            return ""
+        return f"{root}/{folder}/{name}" if folder else f"{root}/{name}"
+    return file_path(root, stored) if kind == "p" else ""
 
 
 def _file(id_: UUID) -> str:

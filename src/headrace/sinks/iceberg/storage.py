@@ -157,7 +157,9 @@ class IcebergStorage:
 
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         """See Storage."""
-        return sweep_files(self.filesystem, file_path(self.folder, self.s3), prefix, live)
+        paths = {file.path for file in live}
+        paths |= {json.loads(file.vector)["file-path"] for file in live if file.vector is not None}
+        return sweep_files(self.filesystem, file_path(self.folder, self.s3), prefix, paths)
 
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None

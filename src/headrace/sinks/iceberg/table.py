@@ -58,27 +58,29 @@ class IcebergTable:
 
     def schema(self) -> TableSchema:
         """See LakeTable. Raises HeadraceError("iceberg.column_not_understood")."""
+        self._require_read()
         return self._schema_of(self._fields, self._key())
 
     def properties(self) -> Mapping[str, str]:
         """See LakeTable."""
+        self._require_read()
         return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
 
-    def _rolled_back(self) -> list[str]:
-        """Return a sentence if another writer has rolled the table back to an older snapshot of
-        headrace."""
-        with self._java.failing("read its snapshots", self.name):
-            last, history = self._table.currentSnapshot(), self._table.history()
-            if history.size() < 2 or last is None:
-                return []
-            before = self._table.snapshot(history.get(history.size() - 2).snapshotId())
-            if before is None or before.sequenceNumber() <= last.sequenceNumber():
-                return []
-            if QUERY not in self._java.values_of(before.summary()):
-                return []
-            return [
-                f"Snapshot {before.snapshotId()} of headrace was rolled back to {last.snapshotId()}"
-            ]
+    def _rolled_back(self, last: Any, own: Any) -> list[str]:
+        """Return a sentence if another writer has rolled the table back, so that it lacks a later
+        snapshot of headrace than `own`, the last one before `last` (None: it has none)."""
+        known, history = own or last, self._table.history()
+        for place in reversed(range(history.size())):
+            entry = history.get(place)
+            number, time_ms = entry.snapshotId(), entry.timestampMillis()
+            if (number, time_ms) == (known.snapshotId(), known.timestampMillis()):
+                break  # its commit: entries before it are older
+            snapshot = self._table.snapshot(number)
+            if snapshot is None or snapshot.sequenceNumber() <= known.sequenceNumber():
+                continue
+            if QUERY in self._java.values_of(snapshot.summary()):
+                return [f"Snapshot {number} of headrace was rolled back to {last.snapshotId()}"]
+        return []
 
     def expire(self, older_than: dt.datetime) -> None:
         """See LakeTable: the snapshot that was the last one at that moment stays, and those after
@@ -94,6 +96,7 @@ class IcebergTable:
 
     def version(self) -> str:
         """The id of the last snapshot; empty without one."""
+        self._require_read()
         return "" if self._snapshot is None else str(self._snapshot)
 
     def refresh(self) -> None:
@@ -136,12 +139,14 @@ class IcebergTable:
 
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable: one sentence per snapshot. Snapshots that have expired are left out."""
-        made: list[str] = self._rolled_back()
+        made: list[str] = []
+        own = None
         with self._java.failing("read its snapshots", self.name):
-            snapshot = self._table.currentSnapshot()
+            last = snapshot = self._table.currentSnapshot()
             while snapshot is not None and len(made) < _MOST_NAMED:
                 summary = self._java.values_of(snapshot.summary())
                 if QUERY in summary:
+                    own = snapshot
                     break
                 if (operation := snapshot.operation()) != "replace":
                     by = summary.get("engine-name") or summary.get("app-id") or "an unnamed writer"
@@ -156,13 +161,13 @@ class IcebergTable:
                     )
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self._table.snapshot(parent)
-        return made
+            return made if last is None else self._rolled_back(last, own) + made
 
     def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
         """Update the state after a commit on the state of the last `begin`."""
         before, self._metadata = self._snapshot, ""
         with suppress(HeadraceError), self._java.failing("read it", self.name):
-            # The commit has succeeded: the next `begin` reads what cannot be read now.
+            # The commit has succeeded: what cannot be read now is read when it is needed.
             self._table.refresh()
             self._read()
             is_last = staged is not None and self._snapshot == staged
@@ -180,6 +185,11 @@ class IcebergTable:
             with self._java.failing("read its files", self.name):
                 self._files = live_files(self._java, self._table, storage)
         self._files_of = self._snapshot
+
+    def _require_read(self) -> None:
+        """Read the state if it could not be read after the last commit. Raises HeadraceError."""
+        if not self._metadata:
+            self.refresh()
 
     def _read(self) -> None:
         metadata = self._table.operations().current()

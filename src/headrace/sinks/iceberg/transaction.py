@@ -40,7 +40,7 @@ class IcebergTransaction:
         self._properties = properties
         self._committed = committed
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         """See Transaction. A change without files makes no snapshot, only properties."""
         with self._java.failing("commit", self._name, commits=True):
             staged = None
@@ -62,6 +62,8 @@ class IcebergTransaction:
                 update.commit()
             self._transaction.commitTransaction()
         self._committed(staged, self._after(change))
+        made = self._snapshot if staged is None else staged
+        return "" if made is None else str(made)
 
     def _removes_all(self, change: TableChange) -> bool:
         removed = {file.path for file in change.removed}

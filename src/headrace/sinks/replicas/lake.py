@@ -33,6 +33,9 @@ KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME, BOUNDARY = (
 replica), the source table and its columns (JSON), the id of the query that keeps it, the number of
 its last micro-batch in the table, the source's position after it (JSON), the time of its commit
 (ISO 8601), and whether the position is between transactions (`true` or `false`)."""
+UPKEEP, PLACE = f"{OURS}upkeep", f"{OURS}place"
+"""Properties of a table: the number of the micro-batch after which the query last committed files
+of its upkeep, and in a history the sequence of the last change (absent: there was none)."""
 
 COMMENT = "comment"
 """The table property with the comment of the source's table."""
@@ -202,7 +205,8 @@ class Storage(Protocol):
     @abstractmethod
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         """Delete the data files and vectors whose names begin with `prefix`, left by a batch that
-        was never committed, except data files that are `live`. Returns the number of files."""
+        was never committed, except data files that are `live` and their vectors. Returns the number
+        of files."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +231,10 @@ class Transaction(Protocol):
     """The live data files."""
 
     @abstractmethod
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
-        """Commit schema, files and properties atomically. `properties` are properties of the table,
-        and of the snapshot if the format has such; for Delta QUERY and BATCH are also an
-        application transaction.
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
+        """Commit schema, files and properties atomically; returns the version of the table that
+        this makes. `properties` are properties of the table, and of the snapshot if the format has
+        such; for Delta QUERY and BATCH are also an application transaction.
 
         Raises HeadraceError("replicas.conflict", retriable) if somebody else made a conflicting
         commit: begin again; ("replicas.not_written", retriable) if the catalog or the storage

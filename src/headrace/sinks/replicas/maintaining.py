@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from headrace.sinks.replicas.lake import (
     NAME_NOT_TAKEN,
     QUERY,
     ColumnChange,
+    DataFile,
     Lake,
     LakeTable,
     TableChange,
@@ -165,19 +166,35 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
                 own = {n: v for n, v in table.properties().items() if n in (QUERY, BATCH)}
                 transaction.commit(TableChange(added, removed=removed), own)
         except Exception as error:
-            is_conflict = isinstance(error, HeadraceError) and error.code == CONFLICT
-            # After another failure it is not known whether the commit was made.
-            if is_conflict or not is_committing:
+            # After a failure that is no conflict it is not known whether the commit was made.
+            if not is_committing:
                 transaction.storage.sweep(name)
-            if not is_conflict or attempt == _MOST_TRIES:
+            if not is_committing or not _is_conflict(error):
                 raise
-            continue
+            if not _is_committed(table, added, name):
+                if attempt == _MOST_TRIES:
+                    raise
+                continue
         table.expire(datetime.now(UTC))
         for file in removed:
             with answering(file.path), suppress(FileNotFoundError):
                 transaction.storage.filesystem.delete_file(file.path)
         return Erased(sum(each.rows for each in done), len(removed))
     raise AssertionError
+
+
+def _is_conflict(error: Exception) -> bool:
+    return isinstance(error, HeadraceError) and error.code == CONFLICT
+
+
+def _is_committed(table: LakeTable, added: Sequence[DataFile], name: str) -> bool:
+    """Return, after a conflict, whether the table has the added files nevertheless: a catalog's
+    client that sends a commit again may meet its own. Delete the files whose names begin with
+    `name` and that the table does not have. Raises HeadraceError, OSError."""
+    begun = table.begin(ColumnChange())
+    begun.storage.sweep(name, begun.files)
+    live = {file.path for file in begun.files}
+    return any(file.path in live for file in added)
 
 
 def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
@@ -216,28 +233,30 @@ def merge_small_files(
     *,
     name: str = "headrace-compaction-",
     only_small: bool = False,
+    properties: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
     """Merge the files of a table that are worth it; returns the number of these, and of the new
     files, whose names begin with `name`. With `only_small` large files with many dead rows stay.
-    Gives up if the table's query keeps committing. Raises HeadraceError, OSError, and leaves no
-    files then."""
+    `properties` are set by the commit. Gives up if the table's query keeps committing. Raises
+    HeadraceError, OSError, and leaves no files then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
         own = f"{name}{uuid.uuid4().hex[:8]}"
-        is_committing = False
         try:
             change = compact(transaction, own, runner, only_small=only_small)
-            if change is None:
-                return 0, 0
-            is_committing = True
-            transaction.commit(change, {})
-        except Exception as error:
-            is_conflict = isinstance(error, HeadraceError) and error.code == CONFLICT
-            # After another failure it is not known whether the commit was made.
-            if is_conflict or not is_committing:
-                transaction.storage.sweep(own)
-            if not is_conflict:
+        except Exception:
+            transaction.storage.sweep(own)
+            raise
+        if change is None:
+            return 0, 0
+        try:
+            transaction.commit(change, properties or {})
+        except HeadraceError as error:
+            # After a failure that is no conflict it is not known whether the commit was made.
+            if not _is_conflict(error):
                 raise
+            if _is_committed(table, change.added, own):
+                return len(change.removed), len(change.added)
             log.info("%s: its query has committed meanwhile; once more", table.name)
             continue
         return len(change.removed), len(change.added)

@@ -9,6 +9,8 @@ from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
 NO_ENVELOPE = "replicas.no_envelope"
+OLDER_CHECKPOINT = "replicas.older_checkpoint"
+OTHER_KEEPER = "replicas.other_keeper"
 OTHER_MODE = "replicas.other_mode"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
 OLDER_TABLE = "replicas.older_table"
@@ -79,6 +81,28 @@ def no_document(setting: str, table: TableName | None = None) -> HeadraceError:
         "Set capture.mode=change_streams_update_full (or "
         "change_streams_update_full_with_pre_image), or declare the columns of the documents by "
         "headrace.sink.target.schema.DATABASE.COLLECTION.",
+    )
+
+
+def older_checkpoint(table: TableName, number: int, planned: int) -> HeadraceError:
+    return HeadraceError(
+        OLDER_CHECKPOINT,
+        f"The table {table} has micro-batch {number} of this query, and its checkpoint "
+        f"has planned {planned} at most: it is older than the table, from a backup perhaps",
+        "Go on with the newest checkpoint, or begin with a new one and "
+        "headrace.sink.existing=replace: the rows are then copied again.",
+    )
+
+
+def other_keeper(table: TableName, *, is_query: bool) -> HeadraceError:
+    whose = "belongs to another query" if is_query else "was not made by headrace"
+    return HeadraceError(
+        OTHER_KEEPER,
+        f"The table {table} exists and {whose}",
+        "Go on with that query's checkpoint, name another namespace or prefix, or begin with a "
+        "new checkpoint and headrace.sink.existing=replace: the first copy then replaces the "
+        "table's rows by those that the source has. A query that has begun cannot replace "
+        "them, because it does not copy them again.",
     )
 
 

@@ -35,8 +35,10 @@ from headrace.sinks.replicas.lake import (
     KEY,
     MODE,
     NAME_NOT_TAKEN,
+    PLACE,
     QUERY,
     SOURCE,
+    UPKEEP,
     ColumnChange,
     DataFile,
     Lake,
@@ -49,7 +51,7 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import with_own_columns, without_own_columns
-from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.options import Deletes, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work, files_of
 from headrace.sinks.replicas.runners import Runner
 from headrace.sinks.replicas.source_columns import (
@@ -61,8 +63,7 @@ from headrace.sinks.replicas.source_columns import (
 )
 
 log = logging.getLogger(__name__)
-OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
-FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT, refusals.OTHER_MODE)
+FENCES = (refusals.OTHER_KEEPER, refusals.OLDER_CHECKPOINT, refusals.OTHER_MODE)
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
 table, it has more than the checkpoint of its query, or another mode."""
 _MOST_TRIES = 5
@@ -89,7 +90,6 @@ class Replica:
         self.has_other_deletes = False
         """Whether the existing table was kept with the other kind of deletes until now."""
         self._mode = options.modes.default
-        self._last_place = ""
         self.figures = Figures()
 
     @property
@@ -106,11 +106,13 @@ class Replica:
         query: str,
         planned: int | None = None,
         committed: int | None = None,
+        *,
+        takes_over: bool = False,
     ) -> bool:
         """Create the table if it is missing; returns whether it was. Refuse one that this query
         cannot keep. `query` is empty before its first micro-batch; `planned` is the last one that
         it has planned (None: this one), `committed` the last one that it has committed to the table
-        (None: none). Raises HeadraceError."""
+        (None: none); `takes_over`: the table may be another query's. Raises HeadraceError."""
         if not self._options.is_incomplete:
             refusals.require_whole(schema)
         table = self._found(schema)
@@ -132,7 +134,7 @@ class Replica:
             table = self._lake.create(self.name, wanted, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])
-            if self._options.existing is not Existing.REPLACE:
+            if not takes_over:
                 self._require_own(table, query)
         if planned is not None:
             self._require_planned(table.properties(), query, planned)
@@ -156,7 +158,6 @@ class Replica:
         `may_empty`: no row was copied yet. `count_left_out` is called before the commit, with the
         number of rows that are left out. Raises HeadraceError."""
         self.has_other_deletes &= is_copied
-        self._last_place = max((self._last_place, *(part.last for part in parts)))
         schemas = [of_json(part.schema) for part in parts if part.schema]
         self._require_source("", schemas)
         newest = max((part for part in parts if part.schema), key=attrgetter("last"), default=None)
@@ -218,7 +219,7 @@ class Replica:
         if self._table is not None:
             self._table.refresh()
             if self._table.properties().get(QUERY, batch.query) != batch.query:
-                self.empty(batch)
+                self.empty(batch.before)  # which a staged first copy may be
 
     def empty(self, batch: MicroBatch) -> None:
         """Remove every row, before a micro-batch: the table is copied again, or was another
@@ -231,6 +232,8 @@ class Replica:
         transaction = table.begin(ColumnChange())
         source = without_ids(table.properties().get(SOURCE, ""))
         before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: source}
+        if PLACE in table.properties():
+            before[PLACE] = ""  # another query's sequences cannot be compared with the own ones
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def files(self) -> list[str]:
@@ -266,7 +269,8 @@ class Replica:
                 raise refusals.merged_meanwhile(self.name, others)
             if self._mode is Mode.HISTORY:
                 name = f"{own}closed-{uuid4().hex[:8]}"
-                change = self._closing(transaction, removed, name)
+                place = self._table.properties().get(PLACE, "")
+                change = self._closing(transaction, removed, name, place)
             else:
                 change = TableChange(removed=removed)
             if not (change.removed or change.vectors):
@@ -278,12 +282,12 @@ class Replica:
                     raise
 
     def _closing(
-        self, transaction: Transaction, files: Sequence[DataFile], name: str
+        self, transaction: Transaction, files: Sequence[DataFile], name: str, place: str
     ) -> TableChange:
-        """Return the change that closes the current versions in files, now."""
+        """Return the change that closes the current versions in files, at a place and now."""
         from headrace.sinks.replicas.applying.closing import CloseStep, close_versions
 
-        end = self._last_place, int(datetime.now(UTC).timestamp() * 1_000_000)
+        end = place, int(datetime.now(UTC).timestamp() * 1_000_000)
         steps = [CloseStep(transaction.storage, [file], name, end) for file in files]
         done = self._runner.run(close_versions, steps)
         return TableChange(
@@ -301,11 +305,8 @@ class Replica:
         assert table is not None
         table.refresh()
         properties = table.properties()
-        if QUERY in properties and properties[QUERY] != batch.query:
-            if self._options.existing is not Existing.REPLACE:
-                self._require_own(table, batch.query)
-            self.empty(batch)
-            properties = table.properties()
+        if QUERY in properties:
+            self._require_own(table, batch.query)
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
         # A copy that begins replaces all changes by others.
@@ -315,7 +316,8 @@ class Replica:
         if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
             before = replace(batch, number=int(properties.get(BATCH, -1)))
             names = before.upkeep_name, f"{files_of(batch.query)}deletes-"
-            change_deletes(table, names, self._runner, own_properties(table), is_soft=self._is_soft)
+            own = own_properties(table) | {UPKEEP: str(before.number)}
+            change_deletes(table, names, self._runner, own, is_soft=self._is_soft)
             properties = table.properties()
             # Without a change from the source, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
@@ -351,7 +353,7 @@ class Replica:
             self.empty(batch)
             transaction = columns.begin(table, wanted, work)
         if not self._own_version:
-            self._sweep(transaction, batch, int(properties.get(BATCH, -1)))
+            self._sweep(transaction, batch, properties)
         made, applied = apply_batch(
             transaction,
             Batch(
@@ -371,10 +373,11 @@ class Replica:
         )
         marked = {**batch.properties, KEY: json.dumps(list(whole.key))}
         marked |= source_property(whole, table)
+        if self._mode is Mode.HISTORY:
+            marked[PLACE] = max((properties.get(PLACE, ""), *(part.last for part in work.parts)))
         if count_left_out is not None:
             count_left_out(applied.left_out)
-        transaction.commit(made, marked)
-        self._own_version = table.version()
+        self._own_version = transaction.commit(made, marked)
         self._count_files(transaction, made)
         outcome = Outcome(
             sum(part.rows for part in parts),
@@ -389,15 +392,19 @@ class Replica:
             self._look_after(table, int(properties.get(BATCH, -1)), batch)
         return outcome
 
-    def _sweep(self, transaction: Transaction, batch: MicroBatch, before: int) -> None:
-        """Delete files of this micro-batch, or of the upkeep after the one `before` it, that a
-        killed run may have left. The upkeep was not committed if no live file has its name; after
-        merges by others this is not known."""
+    def _sweep(
+        self, transaction: Transaction, batch: MicroBatch, properties: Mapping[str, str]
+    ) -> None:
+        """Delete files of this micro-batch, or of the upkeep after the one before it, that a killed
+        run may have left; `properties` are those of the table after that one. Files of an upkeep
+        that was committed stay, because former versions of the table have them. Earlier versions of
+        headrace did not record the commit: then live files have its name, or those of a merge."""
         transaction.storage.sweep(f"{batch.name}-", transaction.files)
-        upkeep = replace(batch, number=before).upkeep_name
+        before = properties.get(BATCH, "-1")
+        upkeep = replace(batch, number=int(before)).upkeep_name
         names = [file.path.rpartition("/")[2] for file in transaction.files]
-        is_known = not any(upkeep in name or not batch.is_of_query(name) for name in names)
-        if is_known:
+        may_be = any(upkeep in name or not batch.is_of_query(name) for name in names)
+        if properties.get(UPKEEP) != before and not may_be:
             transaction.storage.sweep(upkeep)
 
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
@@ -408,7 +415,13 @@ class Replica:
         if (batch.number + turn) // every == (before + turn) // every:
             return
         try:
-            merge_small_files(table, self._runner, name=batch.upkeep_name, only_small=True)
+            merge_small_files(
+                table,
+                self._runner,
+                name=batch.upkeep_name,
+                only_small=True,
+                properties={UPKEEP: str(batch.number)},
+            )
             table.expire(self._replaced_before())
         except Exception as error:  # noqa: BLE001 - a table is correct without its upkeep
             what = f"{type(error).__name__}: {error}"
@@ -441,13 +454,7 @@ class Replica:
         table has already would be skipped, although they contain other changes."""
         number = int(properties.get(BATCH, -1))
         if query and properties.get(QUERY) == query and number > planned:
-            raise HeadraceError(
-                OLDER_CHECKPOINT,
-                f"The table {self.name} has micro-batch {number} of this query, and its checkpoint "
-                f"has planned {planned} at most: it is older than the table, from a backup perhaps",
-                "Go on with the newest checkpoint, or begin with a new one and "
-                "headrace.sink.existing=replace: the rows are then copied again.",
-            )
+            raise refusals.older_checkpoint(self.name, number, planned)
 
     def _require_own(self, table: LakeTable, query: str) -> None:
         """Refuse a table that another query, or somebody else, keeps."""
@@ -455,14 +462,7 @@ class Replica:
         keeper = properties.get(QUERY)
         if (keeper is None and KEY in properties) or (query and keeper == query):
             return
-        whose = "was not made by headrace" if keeper is None else "belongs to another query"
-        raise HeadraceError(
-            OTHER_KEEPER,
-            f"The table {self.name} exists and {whose}",
-            "Go on with that query's checkpoint, name another namespace or prefix, or set "
-            "headrace.sink.existing=replace: the table's rows are then replaced by those that the "
-            "source has.",
-        )
+        raise refusals.other_keeper(self.name, is_query=keeper is not None)
 
     def _require_mode(self, schemas: Sequence[TableSchema], table: LakeTable | None) -> None:
         """Set the mode of the table, that of the source's tables. Refuse an existing table with

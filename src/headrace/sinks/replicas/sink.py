@@ -29,7 +29,6 @@ from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import (
     RESYNC,
     Errors,
-    Existing,
     FirstCopy,
     ReplicaOptions,
     Transactions,
@@ -41,6 +40,7 @@ from headrace.sinks.replicas.state.copying import CopiedTables, TableCopies
 from headrace.sinks.replicas.state.failures import using_state
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
+from headrace.sinks.replicas.state.taking_over import takes_over
 from headrace.sinks.replicas.state.waiting import STAGED_TOO_MUCH, WaitingChanges, WaitingRules
 from headrace.spark.checkpoint import force_plan_to_disk, last_planned_batch, planned_offset
 from headrace.spark.query.source_options import CHECKPOINT, FOLDER, SYNC
@@ -110,7 +110,7 @@ class ReplicaSink(BatchSink):
             self._lake = self._format.open(stream.spark, self._own_options)
         self._runner = SparkRunner(stream.spark.sparkContext)
         self._replicas.clear()
-        self._takes_over = self._options.existing is Existing.REPLACE
+        self._takes_over = takes_over(self._options, self._checkpoint)
         with using_state(self._state):
             self._cuts.open(self._format.reader_options(self._own_options), self._checkpoint)
             self._resume_stopped()
@@ -138,11 +138,9 @@ class ReplicaSink(BatchSink):
         for captured, schema in found:
             with self._raising_or_stopping(captured.replica, query):
                 self._known.require_new(captured.replica, schema)
-                replica, committed = (
-                    self._replica(captured.replica),
-                    self._committed.of(captured.replica),
-                )
-                if replica.prepare(schema, query, planned, committed) and query:
+                name, takes = captured.replica, self._takes_over
+                replica, committed = self._replica(name), self._committed.of(name)
+                if replica.prepare(schema, query, planned, committed, takes_over=takes) and query:
                     log.warning(
                         "The table %s is new to this query: rows that it had before it was "
                         "captured are not in the log. If there were any, copy it: headrace "

@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -176,9 +177,13 @@ def test_files_of_a_batch_are_swept_and_those_of_others_are_left(tmp_path: Path)
         for attempt in "12":
             file = storage.write_rows(rows, f"{batch}-{attempt}-{uuid4()}")
             for _ in range(2):
-                storage.write_vector(file, BitMap([0]), f"{batch}-{attempt}-{uuid4()}")
+                written = storage.write_vector(file, BitMap([0]), f"{batch}-{attempt}-{uuid4()}")
+            if batch == "7":
+                live = [replace(file, vector=written)]
     assert len(list(tmp_path.glob("headrace-7-1/deletion_vector_*.bin"))) == 2
-    assert storage.sweep("7-") == 6
+    assert storage.sweep("7-", live) == 4
+    assert storage.read_vector(live[0]) == BitMap([0])
+    assert storage.sweep("7-") == 2
     assert storage.sweep("7-") == 0
     left = {path.name.partition("-")[2][:4] for path in tmp_path.iterdir()}
     assert left == {"77-1", "77-2"}

@@ -10,6 +10,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.iceberg.table import IcebergTable
 from headrace.sinks.replicas.lake import (
     BATCH,
     QUERY,
@@ -18,9 +19,10 @@ from headrace.sinks.replicas.lake import (
     Lake,
     LakeTable,
     TableChange,
+    TableName,
     Transaction,
 )
-from tests.sinks.lake.iceberg.rows import table_of
+from tests.sinks.lake.iceberg.rows import NAME, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +108,13 @@ class KeptTable:
         """The rows as a reader gives them."""
         rows = [self.rows[key] for key in sorted(self.rows)]
         return table_of(self.table.schema(), rows).to_pylist()
+
+
+def found(lake: Lake, name: TableName = NAME) -> IcebergTable:
+    """The table, loaded again."""
+    table = lake.table(name)
+    assert isinstance(table, IcebergTable)
+    return table
 
 
 def positions(begun: Transaction, file: DataFile, keys: set[int]) -> list[int]:

@@ -18,7 +18,6 @@ import pytest
 from pyroaring import BitMap
 
 from headrace.errors import HeadraceError
-from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.iceberg.table import IcebergTable
 from headrace.sinks.replicas.lake import (
     BATCH,
@@ -30,7 +29,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
-from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact, found
 from tests.sinks.lake.iceberg.rows import (
     EVERY_TYPE,
     NAME,
@@ -42,20 +41,13 @@ from tests.sinks.lake.iceberg.rows import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.spark
 
 
 def key_column(name: str = "id") -> Column:
     return Column(name, pa.int64())
-
-
-def found(lake: Lake, name: TableName = NAME) -> IcebergTable:
-    """The table, loaded again."""
-    table = lake.table(name)
-    assert isinstance(table, IcebergTable)
-    return table
 
 
 def test_batches_leave_the_rows_that_a_replay_leaves(lake: Lake, tmp_path: Path) -> None:
@@ -322,6 +314,69 @@ def test_a_rollback_by_others_is_named(lake: Lake) -> None:
     assert len(kept.table.begin(NO_CHANGE).files) == 1
 
 
+def test_a_rollback_by_others_behind_another_commit_of_theirs_is_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(2)])
+    last = kept.table.version()
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "somebody-else")
+    others.commit(TableChange([added]), {})
+    other._table.manageSnapshots().rollbackTo(int(first)).commit()
+    kept.table.refresh()
+    rolled_back = f"Snapshot {last} of headrace was rolled back to {first}"
+    assert kept.table.foreign_changes() == [rolled_back]
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(4)]), "somebody-else-again")
+    others.commit(TableChange([added]), {})
+    kept.table.refresh()
+    both = kept.table.foreign_changes()
+    assert [said.partition(" of ")[0] for said in both] == [
+        f"Snapshot {last}",
+        f"Snapshot {other.version()}",
+    ]
+    kept.apply([row(5)])
+    assert kept.table.foreign_changes() == []
+
+
+def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_told(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    table = kept.table
+    assert isinstance(table, IcebergTable)
+    before, refuses = table.version(), True
+
+    class Refusing:
+        """The table, whose catalog does not answer after the commit."""
+
+        def __init__(self, of: Any) -> None:
+            self._of = of
+
+        def refresh(self) -> None:
+            if refuses:
+                raise HeadraceError("replicas.not_written", "no answer", "", retriable=True)
+            self._of.refresh()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._of, name)
+
+    monkeypatch.setattr(table, "_table", Refusing(table._table))
+    begun = table.begin(NO_CHANGE)
+    rows = begun.storage.write_rows(table_of(EVERY_TYPE, [row(2)]), "2")
+    made = begun.commit(TableChange([rows]), {QUERY: "q", BATCH: "2"})
+    assert made != before
+    for told in (table.version, table.properties, table.schema):
+        with pytest.raises(HeadraceError, match="no answer"):
+            told()
+    refuses = False
+    assert table.version() == made
+    assert table.properties()[BATCH] == "2"
+
+
 def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     begun = kept.table.begin(NO_CHANGE)
@@ -389,71 +444,11 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
     assert begun.storage.sweep("7-") == 2
     assert begun.storage.sweep("7-") == 0
     assert by_pyiceberg(tmp_path) == kept.expected()
-
-
-def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
-    lake: Lake, spark: SparkSession, tmp_path: Path
-) -> None:
-    def made(name: str, fields: list[dict[str, Any]], **properties: str) -> TableName:
-        java = lake._java  # type: ignore[attr-defined]
-        schema = java.iceberg.SchemaParser.fromJson(
-            json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
-        )
-        table = TableName(("shop",), name)
-        builder = lake._catalog.buildTable(lake._identifier(table), schema)  # type: ignore[attr-defined]
-        merged = {"format-version": "3"} | {k.replace("_", "-"): v for k, v in properties.items()}
-        builder.withProperties(java.map_of(merged)).create()
-        return table
-
-    lake.create(NAME, EVERY_TYPE, {})  # makes the namespace
-    field = {"id": 1, "name": "at", "required": False, "type": "time"}
-    timed = found(lake, made("timed", [field]))
-    with pytest.raises(
-        HeadraceError, match=r"Column at of the Iceberg table shop\.timed has .* time"
-    ):
-        timed.schema()
-    required = found(lake, made("required", [{**field, "type": "int", "required": True}]))
-    with pytest.raises(HeadraceError, match=r"Column at .* is required"):
-        required.schema()
-    old = made("old", [{**field, "type": "int"}], format_version="2")
-    with pytest.raises(HeadraceError, match="has the format version 2") as raised:
-        lake.table(old)
-    assert raised.value.code == "iceberg.no_table"
-
-
-def test_a_hadoop_catalog_keeps_a_table(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
-    options = {"warehouse": (tmp_path / "hadoop").as_uri(), "catalog.type": "hadoop"}
-    opened = FORMAT.open(spark, options)
-    kept = KeptTable(opened.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2)])
     kept.apply([row(3)], [1])
-    again = found(opened)
-    assert again.properties()[BATCH] == "2"
-    assert sum(f.rows - f.deleted for f in again.begin(NO_CHANGE).files) == 2
-    opened.close()
-
-
-def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
-    spark: SparkSession, lake: Lake, tmp_path: Path
-) -> None:
-    configuration: Any = spark
-    configuration = configuration._jsc.hadoopConfiguration()
-    name = TableName(("my shop",), "Größe 1%")
-    default = configuration.get("fs.defaultFS")
-    configuration.set("fs.defaultFS", "hdfs://nowhere:1")
-    try:
-        opened = FORMAT.open(spark, {"warehouse": str(tmp_path)})
-        kept = KeptTable(opened.create(name, EVERY_TYPE, {}))
-        kept.apply([row(1), row(2)])
-        kept.apply([row(3)], [1])
-        again = KeptTable(found(opened, name))
-        again.rows = kept.rows
-        again.apply([row(4)], [2])
-        opened.close()
-    finally:
-        configuration.set("fs.defaultFS", default)
-    assert by_pyiceberg(tmp_path, name) == again.expected()
-    assert by_duckdb(tmp_path, "SELECT count(*) FROM {table}", name) == [(2,)]
+    begun = kept.table.begin(NO_CHANGE)
+    assert any(file.vector for file in begun.files)
+    assert begun.storage.sweep("b", begun.files) == 0
+    assert begun.storage.sweep("b2-", begun.files[:0]) == 2
 
 
 def test_several_vectors_in_a_puffin_file_of_somebody_else_are_read(lake: Lake) -> None:

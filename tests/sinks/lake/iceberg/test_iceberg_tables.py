@@ -1,15 +1,17 @@
-"""Iceberg tables that headrace makes, read by others."""
+"""Iceberg tables that headrace makes, read by others, tables of others, and catalogs."""
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.replicas.lake import (
     BATCH,
     QUERY,
@@ -20,6 +22,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, found
 from tests.sinks.lake.iceberg.rows import (
     EVERY_TYPE,
     NAME,
@@ -29,6 +32,9 @@ from tests.sinks.lake.iceberg.rows import (
     row,
     table_of,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -141,3 +147,68 @@ def test_an_iceberg_that_is_too_old_is_refused_with_both_releases(lake: Lake) ->
     java._check_release("1.20.1")
     with pytest.raises(HeadraceError, match=r"has Iceberg 1\.10\.0, but headrace needs 1\.12\.0"):
         java._check_release("1.10.0")
+
+
+def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    def made(name: str, fields: list[dict[str, Any]], **properties: str) -> TableName:
+        java = lake._java  # type: ignore[attr-defined]
+        schema = java.iceberg.SchemaParser.fromJson(
+            json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
+        )
+        table = TableName(("shop",), name)
+        builder = lake._catalog.buildTable(lake._identifier(table), schema)  # type: ignore[attr-defined]
+        merged = {"format-version": "3"} | {k.replace("_", "-"): v for k, v in properties.items()}
+        builder.withProperties(java.map_of(merged)).create()
+        return table
+
+    lake.create(NAME, EVERY_TYPE, {})  # makes the namespace
+    field = {"id": 1, "name": "at", "required": False, "type": "time"}
+    timed = found(lake, made("timed", [field]))
+    with pytest.raises(
+        HeadraceError, match=r"Column at of the Iceberg table shop\.timed has .* time"
+    ):
+        timed.schema()
+    required = found(lake, made("required", [{**field, "type": "int", "required": True}]))
+    with pytest.raises(HeadraceError, match=r"Column at .* is required"):
+        required.schema()
+    old = made("old", [{**field, "type": "int"}], format_version="2")
+    with pytest.raises(HeadraceError, match="has the format version 2") as raised:
+        lake.table(old)
+    assert raised.value.code == "iceberg.no_table"
+
+
+def test_a_hadoop_catalog_keeps_a_table(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    options = {"warehouse": (tmp_path / "hadoop").as_uri(), "catalog.type": "hadoop"}
+    opened = FORMAT.open(spark, options)
+    kept = KeptTable(opened.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2)])
+    kept.apply([row(3)], [1])
+    again = found(opened)
+    assert again.properties()[BATCH] == "2"
+    assert sum(f.rows - f.deleted for f in again.begin(NO_CHANGE).files) == 2
+    opened.close()
+
+
+def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
+    spark: SparkSession, lake: Lake, tmp_path: Path
+) -> None:
+    configuration: Any = spark
+    configuration = configuration._jsc.hadoopConfiguration()
+    name = TableName(("my shop",), "Größe 1%")
+    default = configuration.get("fs.defaultFS")
+    configuration.set("fs.defaultFS", "hdfs://nowhere:1")
+    try:
+        opened = FORMAT.open(spark, {"warehouse": str(tmp_path)})
+        kept = KeptTable(opened.create(name, EVERY_TYPE, {}))
+        kept.apply([row(1), row(2)])
+        kept.apply([row(3)], [1])
+        again = KeptTable(found(opened, name))
+        again.rows = kept.rows
+        again.apply([row(4)], [2])
+        opened.close()
+    finally:
+        configuration.set("fs.defaultFS", default)
+    assert by_pyiceberg(tmp_path, name) == again.expected()
+    assert by_duckdb(tmp_path, "SELECT count(*) FROM {table}", name) == [(2,)]

@@ -26,6 +26,8 @@ class FolderLake:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.expired = 0
+        self.foreign: list[str] = []
+        """What others did to the rows since the last own commit."""
         self._table: FolderTable | None = None
         self._version = 0
         self._properties: dict[str, str] = {}
@@ -78,7 +80,7 @@ class FolderLake:
         return FolderCommit(self)
 
     def foreign_changes(self) -> Sequence[str]:
-        return ()
+        return self.foreign
 
     def expire(self, older_than: dt.datetime) -> None:
         self.expired += 1
@@ -86,13 +88,14 @@ class FolderLake:
     def version(self) -> str:
         return str(self._version)
 
-    def commit(self, version: str, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, version: str, change: TableChange, properties: Mapping[str, str]) -> str:
         """Commits a change; refuses it if another one was committed since."""
         if version != self.version():
             raise HeadraceError("replicas.conflict", "there was another", "", retriable=True)
         self.kept.begin().commit(change, {})
         self._properties |= properties
         self._version += 1
+        return self.version()
 
 
 class FolderCommit:
@@ -104,5 +107,5 @@ class FolderCommit:
         self.files: Sequence[DataFile] = begun.files
         self._lake, self._version = lake, lake.version()
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
-        self._lake.commit(self._version, change, properties)
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
+        return self._lake.commit(self._version, change, properties)

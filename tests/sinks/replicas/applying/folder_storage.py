@@ -56,6 +56,7 @@ class FolderStorage:
 
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         kept = {file.path for file in live}
+        kept |= {json.loads(file.vector)["path"] for file in live if file.vector is not None}
         left = [
             path
             for path in self.folder.rglob(f"{prefix}*")
@@ -86,7 +87,8 @@ class FolderTransaction:
         self.files: Sequence[DataFile] = list(table.files.values())
         self._table = table
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
+        """Commits files; a table without versions has nothing to return."""
         files = self._table.files
         for gone in change.removed:
             del files[gone.path]
@@ -99,6 +101,7 @@ class FolderTransaction:
         for added in change.added:
             assert added.path not in files
             files[added.path] = added
+        return ""
 
 
 class FolderTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from headrace.sinks.replicas.changes.parts import PartWriter, parts_folder
 from headrace.sinks.replicas.changes.schemas import TableShape, to_json
 from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import Column, TableChange, TableName, TableSchema
-from headrace.sinks.replicas.maintaining import merge_small_files
+from headrace.sinks.replicas.maintaining import Erased, erase, merge_small_files
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch
 from headrace.sinks.replicas.replica import Replica
@@ -40,13 +41,17 @@ def new_replica(lake: FolderLake, options: ReplicaOptions | None = None) -> Repl
     return Replica(lake, NAME, options or ReplicaOptions(), HereRunner(), comments)
 
 
-def apply(replica: Replica, number: int, schema: TableSchema = SCHEMA) -> None:
-    """A micro-batch of ten new rows."""
-    first, count = number * 10, 10
+def apply(
+    replica: Replica, number: int, schema: TableSchema = SCHEMA, changed: Sequence[int] = ()
+) -> None:
+    """A micro-batch of ten new rows, and of changed ones."""
+    first = number * 10
+    keys = [*changed, *range(first, first + 10)]
+    count = len(keys)
     values = {
         SEQUENCE: [f"{first + place:020}" for place in range(count)],
         OPERATION: pa.array([Operation.INSERT] * count, pa.int8()),
-        "id": pa.array(range(first, first + count), pa.int64()),
+        "id": pa.array(keys, pa.int64()),
         **{name: [f"{name}{number}"] * count for name in schema.names[1:]},
     }
     assert isinstance(replica._lake, FolderLake)
@@ -103,6 +108,41 @@ def test_an_attempt_that_met_another_commit_leaves_no_files(
     assert ids(lake) == list(range(100))
 
 
+def with_a_conflict_of_its_own(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next commit be made and reported as a conflict, as by the client of a catalog that
+    sends it again and meets its own."""
+    own = lake.commit
+
+    def commit(version: str, change: TableChange, properties: dict[str, str]) -> str:
+        monkeypatch.setattr(lake, "commit", own)
+        own(version, change, properties)
+        raise HeadraceError("replicas.conflict", "the commit was sent again", "", retriable=True)
+
+    monkeypatch.setattr(lake, "commit", commit)
+
+
+def test_files_stay_if_a_commit_that_was_made_is_reported_as_a_conflict(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = new_replica(lake)
+    for number in range(9):
+        apply(replica, number)
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    assert merge_small_files(lake, HereRunner()) == (9, 1)
+    assert ids(lake) == list(range(90))
+
+    with_the_key = lake.live_names
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    assert erase(lake, {"id": 7}, HereRunner()) == Erased(1, 1)
+    assert not lake.names & with_the_key
+    left = [number for number in range(90) if number != 7]
+    assert ids(lake) == left
+
+    with_a_conflict_of_its_own(lake, monkeypatch)
+    apply(replica, 9, changed=range(5))
+    assert ids(lake) == [*left, *range(90, 100)]
+
+
 class Killed(BaseException):
     """A kill: nothing is done after it."""
 
@@ -119,10 +159,10 @@ def test_what_a_killed_run_left_is_swept_by_the_next_one_and_live_files_stay(
         added = Column("w", pa.string(), default="x")
         last = replace(SCHEMA, columns=(*SCHEMA.columns, added))
 
-    def killed(self: FolderCommit, change: TableChange, properties: dict[str, str]) -> None:
+    def killed(self: FolderCommit, change: TableChange, properties: dict[str, str]) -> str:
         if any(f"-{at}-" in file.path for file in change.added):
             raise Killed
-        commit(self, change, properties)
+        return commit(self, change, properties)
 
     with monkeypatch.context() as patched:
         patched.setattr(FolderCommit, "commit", killed)
@@ -136,6 +176,49 @@ def test_what_a_killed_run_left_is_swept_by_the_next_one_and_live_files_stay(
     # What was committed is not swept by the next run.
     apply(new_replica(lake), again + 1, last)
     assert ids(lake) == list(range(10 * again + 20))
+
+
+def test_a_commit_by_others_right_after_the_own_one_is_reported(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = new_replica(lake)
+    apply(replica, 0)
+    own = lake.commit
+
+    def followed(version: str, change: TableChange, properties: dict[str, str]) -> str:
+        made = own(version, change, properties)
+        lake.foreign.append("an UPDATE by Spark")
+        own(lake.version(), TableChange(), {})
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lake, "commit", followed)
+        apply(replica, 1)
+    with pytest.raises(HeadraceError, match="an UPDATE by Spark") as caught:
+        apply(replica, 2)
+    assert caught.value.code == "replicas.changed_by_others"
+    with pytest.raises(HeadraceError, match="an UPDATE by Spark"):
+        replica.version()
+
+
+@pytest.mark.parametrize("by", ["a column with a default", "another copy"])
+def test_files_of_an_upkeep_stay_for_former_versions_if_they_are_replaced(
+    lake: FolderLake, by: str
+) -> None:
+    options = ReplicaOptions(compact_commits=1)
+    replica, last = new_replica(lake, options), SCHEMA
+    for number in range(8):
+        apply(replica, number)
+    former = lake.live_names
+    assert any("-7-upkeep-" in name for name in former)
+    if by == "another copy":
+        replica.empty(MicroBatch(QUERY, 8, "{}"))
+    else:
+        added = Column("w", pa.string(), default="x")
+        last = replace(SCHEMA, columns=(*SCHEMA.columns, added))
+    apply(new_replica(lake, options), 8, last)
+    assert not former & lake.live_names
+    assert former <= lake.names
 
 
 def test_files_of_an_upkeep_that_was_committed_stay(lake: FolderLake) -> None:

@@ -83,11 +83,12 @@ class Steps:
 class _Transaction(FolderTransaction):
     _table: VersionedTable
 
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         self._table.steps.step()
         super().commit(change, properties)
         self._table.committed(properties)
         self._table.steps.step()
+        return self._table.version()
 
 
 class VersionedTable(FolderTable):

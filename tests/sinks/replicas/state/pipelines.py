@@ -37,10 +37,13 @@ SCHEMA = TableSchema(
 
 
 class _Transaction(FolderTransaction):
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+    _table: _Table
+
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         super().commit(change, properties)
         self._table.kept |= properties
         self._table.commits += 1
+        return self._table.version()
 
 
 class _Table(FolderTable):

@@ -228,13 +228,16 @@ def test_a_type_that_a_column_cannot_take_begins_another_column_of_a_change_log(
     assert history.rows("v_former", "v") == [("a", None), (None, 5)]
 
 
+@pytest.mark.parametrize("restarts", [False, True])
 def test_a_copy_of_a_history_closes_what_the_source_no_longer_has_and_keeps_what_is_equal(
-    history: Kept,
+    history: Kept, *, restarts: bool
 ) -> None:
     history.apply(1, [("c", key, {"v": "a"}) for key in (1, 2, 3)])
     history.apply(2, [("u", 1, {"v": "b"})])
     files = history.replica.files()
     history.apply(3, [("r", 1, {"v": "b"}), ("r", 2, {"v": "x"})], is_copied=True, may_empty=True)
+    if restarts:
+        history.replica = history.new_replica()
     history.replica.remove(files, files_of(QUERY))
     history.replica.remove(files, files_of(QUERY))
     versions = history.versions()

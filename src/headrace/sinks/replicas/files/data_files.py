@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-    from headrace.sinks.replicas.lake import DataFile
-
 ROW_GROUP = 131_072
 """Rows of a row group: a scan of keys skips groups by their statistics."""
 DICTIONARY_BYTES = 1 << 17
@@ -87,13 +85,13 @@ def new_file(filesystem: pyarrow.fs.FileSystem, path: str) -> Iterator[pa.Native
 
 
 def sweep_files(
-    filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str, live: Iterable[DataFile] = ()
+    filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str, live: Iterable[str] = ()
 ) -> int:
-    """Delete the files of a folder whose names begin with `prefix` and that are not `live`; returns
-    their number. Raises OSError, HeadraceError("replicas.storage_failed")."""
+    """Delete the files of a folder whose names begin with `prefix` and whose paths are not `live`;
+    returns their number. Raises OSError, HeadraceError("replicas.storage_failed")."""
     from pyarrow.fs import FileSelector
 
-    kept = {file.path.rpartition("/")[2] for file in live}
+    kept = {path.rpartition("/")[2] for path in live}
 
     with answering(folder):
         swept = [
