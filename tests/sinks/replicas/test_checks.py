@@ -68,6 +68,24 @@ def test_tables_that_no_replica_can_be_of_are_errors(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_keys_that_rows_can_share_or_exchange_are_errors_unless_the_table_is_a_change_log(
+    database: Database, tmp_path: Path
+) -> None:
+    database.execute(
+        "CREATE TABLE d (id int PRIMARY KEY DEFERRABLE); ALTER TABLE d REPLICA IDENTITY FULL;"
+        "CREATE TABLE n (a int UNIQUE, b int); ALTER TABLE n REPLICA IDENTITY FULL;"
+        "CREATE TABLE good (id int PRIMARY KEY DEFERRABLE, u int UNIQUE NOT NULL);"
+        "ALTER TABLE good REPLICA IDENTITY FULL"
+    )
+    named = {"message.key.columns": "public.good:u"}
+    (deferrable, nullable) = errors(findings(database, "iceberg", tmp_path, **named))
+    assert deferrable[0] == nullable[0] == "replicas.no_key"
+    assert "public.d has no key that identifies a row: the constraint d_pkey" in deferrable[1]
+    assert "accepts several rows with NULL in a" in nullable[1]
+    logs = {"headrace.sink.append.tables": "public.[dn]"}
+    assert errors(findings(database, "iceberg", tmp_path, **named, **logs)) == []
+
+
 def test_columns_of_documents_for_rows_are_an_error(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     option = {"headrace.sink.target.schema.public.t": "_id INT"}

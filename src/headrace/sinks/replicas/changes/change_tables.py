@@ -46,7 +46,7 @@ from headrace.sinks.replicas.changes.schemas import (
 from headrace.sinks.replicas.lake import Column
 from headrace.sinks.replicas.modes.mode import Mode, TableModes
 from headrace.sinks.replicas.modes.own_columns import INSTANT
-from headrace.sinks.replicas.refusals import NO_ENVELOPE
+from headrace.sinks.replicas.refusals import NO_ENVELOPE, require_identifying
 from headrace.transforms.debezium.envelopes import envelope_of
 
 _OTHER, _TRUNCATE = -1, 4
@@ -97,8 +97,8 @@ class ChangeTables:
         failures. Records that are no changes of a table are left out.
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
-        without their document ("replicas.no_document"), and what `table_shape` raises. Raises
-        HeadraceError for events without an envelope ("replicas.no_envelope"), and for transient
+        without their document ("replicas.no_document"), keys that do not identify a row
+        ("replicas.no_key"), and what `table_shape` raises. Raises HeadraceError for events without an envelope ("replicas.no_envelope"), and for transient
         errors.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
@@ -145,7 +145,9 @@ class ChangeTables:
         table = self._tables.get(shape)
         if table is None:
             documents = self._documents.of_topic(shape.topic, self._prefix)
-            table = self._tables[shape] = table_shape(shape, envelope, documents)
+            table = table_shape(shape, envelope, documents)
+            require_identifying(table.schema, self._modes.mode(table.schema.source))
+            self._tables[shape] = table
         return table
 
     def _is_change(self, records: Records, operations: np.ndarray, table: TableShape) -> np.ndarray:
