@@ -122,6 +122,40 @@ def test_a_publication_that_leaves_changes_out_is_an_error_unless_that_is_meant(
     assert errors(findings(database, "iceberg", tmp_path, **meant)) == []
 
 
+@pytest.mark.parametrize(
+    ("captured", "via_root", "refused"),
+    [
+        ("public.p", "true", ""),
+        ("public.p_.*", "false", ""),
+        ("public.p", "false", "names changes by the partitions, not by the table"),
+        ("public.p.*", "false", "names changes by the partitions, not by the table"),
+        ("public.p.*", "true", "so its partitions public.p_1, public.p_2, which are captured"),
+    ],
+)
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_partitioned_table_and_its_partitions_are_an_error_unless_each_gets_its_changes(
+    database: Database, tmp_path: Path, captured: str, via_root: str, refused: str, is_made: bool
+) -> None:
+    publication = database.properties()["publication.name"]
+    database.execute(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+        "CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (10) TO (20)"
+    )
+    if is_made:
+        database.execute(
+            f"CREATE PUBLICATION {publication} FOR TABLE p "
+            f"WITH (publish_via_partition_root = {via_root})"
+        )
+    source = {"table.include.list": captured, "publish.via.partition.root": via_root}
+    found = errors(findings(database, "iceberg", tmp_path, **source))
+    assert [code for code, _ in found] == ["replicas.incomplete"] * bool(refused)
+    assert not refused or refused in found[0][1]
+    assert not refused or f"of public.p the publication {publication} names" in found[0][1]
+    meant = {"headrace.sink.incomplete": "true"}
+    assert errors(findings(database, "iceberg", tmp_path, **source, **meant)) == []
+
+
 def test_a_clean_database_and_folder_are_no_errors(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     found = findings(database, "iceberg", tmp_path / "lake")

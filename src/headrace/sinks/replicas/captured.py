@@ -47,8 +47,8 @@ def captured_schema(
     config: ConnectorConfig, options: ReplicaOptions, captured: CapturedShape
 ) -> TableSchema:
     """Return the columns of the replica for these records. Raises HeadraceError as `table_shape`,
-    ("replicas.no_document") for a replica that could not take updates, and ("replicas.no_key") for a
-    key that does not identify a row."""
+    ("replicas.no_document") for a replica that could not take updates, and ("replicas.no_key") for
+    a key that does not identify a row."""
     documents = options.documents.of_topic(captured.shape.topic, config.topic_prefix)
     table = table_shape(captured.shape, captured.envelope, documents)
     if table.has_text and (setting := config.without_documents):

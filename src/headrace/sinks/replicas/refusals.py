@@ -55,7 +55,9 @@ def require_whole(schema: TableSchema) -> None:
         raise incomplete(
             f"of {schema.source} {schema.left_out}",
             "Have the source leave nothing out (ALTER PUBLICATION … SET (publish = 'insert, "
-            "update, delete, truncate'), and no WHERE)",
+            "update, delete, truncate'), and no WHERE). Capture a partitioned table either without "
+            "its partitions and with publish_via_partition_root (publish.via.partition.root=true), "
+            "or only by its partitions (table.exclude.list)",
         )
 
 
@@ -69,8 +71,8 @@ def no_key(table: TableName) -> HeadraceError:
 
 
 def require_identifying(schema: TableSchema, mode: Mode) -> None:
-    """Refuse a source table whose rows may share or exchange values of the key, except for a change log,
-    which does not find rows by it. Raises HeadraceError."""
+    """Refuse a source table whose rows may share or exchange values of the key, except for a change
+    log, which does not find rows by it. Raises HeadraceError."""
     if schema.key_doubt and mode is not Mode.APPEND:
         raise HeadraceError(
             "replicas.no_key",

@@ -135,6 +135,10 @@ FROM pg_publication p JOIN pg_publication_tables t USING (pubname) WHERE pubname
   AND NOT (pubinsert AND pubupdate AND pubdelete AND pubtruncate
     AND to_jsonb(t)->>'rowfilter' IS NULL)
 """
+_VIA_ROOT = """
+SELECT coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false) FROM pg_publication p
+WHERE pubname = %s
+"""
 _LEAVES = """
 WITH RECURSIVE tree(root, oid) AS (
   SELECT r.oid, r.oid FROM unnest(%(oids)s::oid[]) r(oid) UNION ALL
@@ -264,6 +268,12 @@ class Catalog:
         """Return the changes of tables that a publication leaves out, in words, by
         `schema.table`."""
         return {str(name): str(what) for name, what in self.rows(_LEFT_OUT, (publication,))}
+
+    def via_root(self, publication: str) -> bool | None:
+        """Return whether a publication names changes of partitions by their root; None: it does not
+        exist."""
+        rows = self.rows(_VIA_ROOT, (publication,))
+        return bool(rows[0][0]) if rows else None
 
     def partition_roots(self) -> dict[int, int]:
         """The oid of the topmost parent of each partition, by the oid of the partition."""

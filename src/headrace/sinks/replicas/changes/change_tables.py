@@ -98,8 +98,8 @@ class ChangeTables:
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
         without their document ("replicas.no_document"), keys that do not identify a row
-        ("replicas.no_key"), and what `table_shape` raises. Raises HeadraceError for events without an envelope ("replicas.no_envelope"), and for transient
-        errors.
+        ("replicas.no_key"), and what `table_shape` raises. Raises HeadraceError for events without
+        an envelope ("replicas.no_envelope"), and for transient errors.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
