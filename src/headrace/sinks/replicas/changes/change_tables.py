@@ -59,6 +59,12 @@ for _letter, _number in (
     ("t", _TRUNCATE),
 ):
     _OPERATIONS[ord(_letter)] = _number
+_NOT_REPRESENTABLE_REMEDIES = {
+    "relational.value_not_representable": "Correct the value at the source, leave the column out "
+    "by column.exclude.list, or, for NaN and infinite numerics, set decimal.handling.mode=double "
+    "or string.",
+}
+"""Remedies for errors whose own remedy is to have null instead, which a replica does not."""
 _SCHEMA_CHANGE = ".SchemaChangeValue"
 _ON_KEY_CHANGE_CREATE = Header(
     OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE
@@ -343,7 +349,7 @@ class _Rows:
             raise HeadraceError(
                 "replicas.value_not_taken",
                 f"{self._topic}, column {column.name}: {error.message}",
-                error.remedy,
+                _NOT_REPRESENTABLE_REMEDIES.get(error.code, error.remedy),
                 retriable=error.retriable,
             ) from error
         return self._in_type(column, array)
