@@ -78,7 +78,7 @@ RUN_BY = {
     "docs/guides/python-api.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/first-table.md": dict.fromkeys(
         ("CREATE SCHEMA", "CREATE ROLE", "connector.class=", "headrace check", "DELETE FROM",
-         "load_catalog", "iceberg_scan", "QueryBuilder"),
+         "load_catalog", "iceberg_scan", "spark.sql.catalog", "QueryBuilder"),
         "docs/test_replicas.py",
     ),
     "docs/guides/replicas.md": {

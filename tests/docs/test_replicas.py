@@ -19,6 +19,7 @@ from pyiceberg.catalog import Catalog
 
 from headrace.sinks.delta.format import FORMAT as DELTA
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
+from headrace.sinks.iceberg.options import LOCAL_DATABASE
 from headrace.sinks.replicas.options import OPTIONS
 from tests.docs.pages import ROOT, block
 from tests.docs.shop import Shop, shop
@@ -92,6 +93,19 @@ def test_twelve_lines_lead_to_five_tables_that_are_equal_to_their_source(
     load_iceberg_of_duckdb(duckdb.default_connection())
     exec(block(FIRST, "iceberg_scan").text, names)
     assert capsys.readouterr().out == "[('A', 100), ('B', 5)]\n"
+
+
+def test_settings_of_a_reader_in_spark_have_the_releases_and_the_catalog_of_the_tables() -> None:
+    """Spark 4.1, which Iceberg's package needs, is not installed here."""
+    settings = dict(line.split("=", 1) for line in block(FIRST, "spark.sql.catalog").text.split())
+    written = dict(line.split("=", 1) for line in block(FIRST, "connector.class=").text.split())
+    catalog = "spark.sql.catalog.headrace"
+    assert settings[f"{catalog}.warehouse"] == written["headrace.sink.warehouse"] == "lake"
+    assert settings[f"{catalog}.uri"] == "jdbc:sqlite:lake/catalog.db"
+    releases = {package.split(":")[2] for package in ICEBERG.packages({"warehouse": "lake"})}
+    packages = settings["spark.jars.packages"].split(",")
+    assert {package.split(":")[2] for package in packages} <= releases
+    assert LOCAL_DATABASE in packages
 
 
 @pytest.mark.chaos

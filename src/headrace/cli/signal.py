@@ -81,6 +81,8 @@ def wait_for_signal(config: ConnectorConfig, signal: str, seconds: float) -> int
 
 def _line(kind: str, data: Mapping[str, str]) -> str:
     match kind:
+        case "HEEDED":
+            return "received"
         case "IGNORED":
             return f"ignored: {data['reason']}"
         case "STARTED" | "ABORTED" | "PAUSED" | "RESUMED":

@@ -33,14 +33,16 @@ class ColumnOrigin:
 class TableOrigin:
     """A table: its name in the database, an `id` that distinguishes it from a former one with its
     name (empty: unknown), its columns by name, its key columns that the database's log does not
-    have for deleted rows, and a description of what is left out before headrace reads it (empty:
-    nothing that is known)."""
+    have for deleted rows, a description of what is left out before headrace reads it (empty:
+    nothing that is known), and why rows may share or exchange values of the key (empty: they
+    cannot, or it is not known)."""
 
     name: str
     id: str = ""
     columns: Mapping[str, ColumnOrigin] = field(default_factory=dict)
     not_in_deletes: tuple[str, ...] = ()
     left_out: str = ""
+    key_doubt: str = ""
 
 
 class Image(IntEnum):

@@ -81,6 +81,7 @@ class TableCapture:
             key_fields=self.topics.key_fields(*table.path),
             own_id=table.own_id,
             not_in_deletes=tuple(name for name in key if name not in in_deletes),
+            key_doubt=present.key_doubt if present and {*key} == {*present.key} else "",
         )
         captured = (column.name for column in facts.columns if column.captured)
         field_names(table.name, captured, self.names)

@@ -78,7 +78,7 @@ class RelationFacts:
     """A table between two schema changes. `key_fields` are constants after the key columns;
     `lookup` defines the cells of new rows that are read again; `origin` is the origin from which
     the transaction was replicated, and `own_id` is as in `Table`. `not_in_deletes` are the key
-    columns that the log does not contain for deleted rows."""
+    columns that the log does not contain for deleted rows; `key_doubt` is as in `Table`."""
 
     schema: str
     table: str
@@ -91,6 +91,7 @@ class RelationFacts:
     origin: str | None = None
     own_id: str = ""
     not_in_deletes: tuple[str, ...] = ()
+    key_doubt: str = ""
 
     @property
     def name(self) -> str:
@@ -198,7 +199,9 @@ class RelationFacts:
             for index, column in enumerate(self.columns)
             if column.captured
         }
-        return TableOrigin(self.name, self.own_id, columns, self.not_in_deletes)
+        return TableOrigin(
+            self.name, self.own_id, columns, self.not_in_deletes, key_doubt=self.key_doubt
+        )
 
 
 def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[object, bool]:

@@ -55,6 +55,8 @@ class Table:
     comment: str | None = field(default=None, kw_only=True)
     own_id: str = field(default="", compare=False, kw_only=True)
     """Distinguishes it from an earlier table with the same name; empty: not known."""
+    key_doubt: str = field(default="", compare=False, kw_only=True)
+    """Why rows may share or exchange values of the key; empty: they cannot, or it is not known."""
     identity_columns: frozenset[str] | None = field(default=None, compare=False, kw_only=True)
     """The columns that the log contains for a deleted row; None: all of them, or not known."""
 

@@ -73,3 +73,24 @@ def test_a_check_says_that_a_driver_of_the_catalog_is_missing(
     level, _ = findings(database, tmp_path, capsys, address)["iceberg.driver_not_checked"]
     assert level == "warning"
     assert findings(database, tmp_path, capsys)["replicas.catalog"][0] == "ok"
+
+
+def test_a_format_of_spark_whose_package_is_missing_is_an_error_if_no_mode_was_chosen(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    level, message = findings(database, tmp_path, capsys, mode="events")["cli.sink_not_found"]
+    assert (level, message) == ("warning", "Spark knows no sink iceberg")
+    runtime = tmp_path / "iceberg-spark-runtime-4.1_2.13-1.12.0.jar"
+    runtime.touch()
+    jars = {"spark.jars": str(runtime)}
+    assert "cli.sink_not_found" not in findings(database, tmp_path, capsys, jars, mode="events")
+    file = tmp_path / "none.properties"
+    lines = database.properties() | {"headrace.sink.type": "iceberg"}
+    file.write_text("".join(f"{name}={text}\n" for name, text in lines.items()))
+    assert main(["check", str(file), "--json"]) == 1
+    (found,) = [
+        each for each in json.loads(capsys.readouterr().out) if each["code"] == "cli.sink_not_found"
+    ]
+    assert found["level"] == "error"
+    assert found["remedy"].startswith("Set headrace.sink.mode=replica for tables that")

@@ -68,6 +68,24 @@ def test_tables_that_no_replica_can_be_of_are_errors(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_keys_that_rows_can_share_or_exchange_are_errors_unless_the_table_is_a_change_log(
+    database: Database, tmp_path: Path
+) -> None:
+    database.execute(
+        "CREATE TABLE d (id int PRIMARY KEY DEFERRABLE); ALTER TABLE d REPLICA IDENTITY FULL;"
+        "CREATE TABLE n (a int UNIQUE, b int); ALTER TABLE n REPLICA IDENTITY FULL;"
+        "CREATE TABLE good (id int PRIMARY KEY DEFERRABLE, u int UNIQUE NOT NULL);"
+        "ALTER TABLE good REPLICA IDENTITY FULL"
+    )
+    named = {"message.key.columns": "public.good:u"}
+    (deferrable, nullable) = errors(findings(database, "iceberg", tmp_path, **named))
+    assert deferrable[0] == nullable[0] == "replicas.no_key"
+    assert "public.d has no key that identifies a row: the constraint d_pkey" in deferrable[1]
+    assert "accepts several rows with NULL in a" in nullable[1]
+    logs = {"headrace.sink.append.tables": "public.[dn]"}
+    assert errors(findings(database, "iceberg", tmp_path, **named, **logs)) == []
+
+
 def test_columns_of_documents_for_rows_are_an_error(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     option = {"headrace.sink.target.schema.public.t": "_id INT"}
@@ -102,6 +120,40 @@ def test_a_publication_that_leaves_changes_out_is_an_error_unless_that_is_meant(
     assert "leaves out DELETE, TRUNCATE" in found[1][1]
     meant = {"headrace.sink.incomplete": "true"}
     assert errors(findings(database, "iceberg", tmp_path, **meant)) == []
+
+
+@pytest.mark.parametrize(
+    ("captured", "via_root", "refused"),
+    [
+        ("public.p", "true", ""),
+        ("public.p_.*", "false", ""),
+        ("public.p", "false", "names changes by the partitions, not by the table"),
+        ("public.p.*", "false", "names changes by the partitions, not by the table"),
+        ("public.p.*", "true", "so its partitions public.p_1, public.p_2, which are captured"),
+    ],
+)
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_partitioned_table_and_its_partitions_are_an_error_unless_each_gets_its_changes(
+    database: Database, tmp_path: Path, captured: str, via_root: str, refused: str, is_made: bool
+) -> None:
+    publication = database.properties()["publication.name"]
+    database.execute(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);"
+        "CREATE TABLE p_1 PARTITION OF p FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM (10) TO (20)"
+    )
+    if is_made:
+        database.execute(
+            f"CREATE PUBLICATION {publication} FOR TABLE p "
+            f"WITH (publish_via_partition_root = {via_root})"
+        )
+    source = {"table.include.list": captured, "publish.via.partition.root": via_root}
+    found = errors(findings(database, "iceberg", tmp_path, **source))
+    assert [code for code, _ in found] == ["replicas.incomplete"] * bool(refused)
+    assert not refused or refused in found[0][1]
+    assert not refused or f"of public.p the publication {publication} names" in found[0][1]
+    meant = {"headrace.sink.incomplete": "true"}
+    assert errors(findings(database, "iceberg", tmp_path, **source, **meant)) == []
 
 
 def test_a_clean_database_and_folder_are_no_errors(database: Database, tmp_path: Path) -> None:

@@ -142,6 +142,30 @@ def test_a_table_without_a_key_that_comes_later_stops_alone_and_is_refused_at_th
     assert replication.copy("second").error(existing="replace").code == "replicas.no_key"
 
 
+@pytest.mark.parametrize("replication", ["delta"], indirect=True)
+def test_a_table_whose_rows_can_exchange_keys_stops_until_it_is_copied_again(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute(
+        "ALTER TABLE a DROP CONSTRAINT a_pkey, ADD PRIMARY KEY (id) DEFERRABLE,"
+        "REPLICA IDENTITY FULL;"
+        "UPDATE a SET id = CASE id WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE id END;"
+        "CREATE TABLE c (n int UNIQUE, v int); ALTER TABLE c REPLICA IDENTITY FULL;"
+        "INSERT INTO c VALUES (NULL, 1), (NULL, 2)"
+    )
+    for _ in range(2):
+        replication.run()
+        assert replication.stopped == ["public.a", "public.c"]
+        replication.database.execute("UPDATE a SET n = 5 WHERE id = 1; UPDATE b SET n = 5")
+    for path in (replication.state / replication.lake.name / "stopped").glob("*/*"):
+        assert path.name == "error.json"  # no change is kept
+        assert json.loads(path.read_text())["code"] == "replicas.no_key"
+    replication.run()
+    replication.assert_equal("b", "id", "n", "late")
+    assert replication.copy("second").error(existing="replace").code == "replicas.no_key"
+
+
 @of_every_format
 def test_a_table_that_no_replica_can_be_of_stops_alone_and_is_refused_at_the_beginning(
     replication: Replication,

@@ -66,7 +66,7 @@ def test_a_snapshot_is_reported_to_its_end(
     assert printed.out == "one\n"
     assert printed.err.splitlines()[-4:] == [
         "started: public.t",
-        "heeded",
+        "received",
         "public.t: 1,200 rows, SUCCEEDED",
         "completed",
     ]

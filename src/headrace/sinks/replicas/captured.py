@@ -47,11 +47,13 @@ def captured_schema(
     config: ConnectorConfig, options: ReplicaOptions, captured: CapturedShape
 ) -> TableSchema:
     """Return the columns of the replica for these records. Raises HeadraceError as `table_shape`,
-    and ("replicas.no_document") for a replica that could not take updates."""
+    ("replicas.no_document") for a replica that could not take updates, and ("replicas.no_key") for
+    a key that does not identify a row."""
     documents = options.documents.of_topic(captured.shape.topic, config.topic_prefix)
     table = table_shape(captured.shape, captured.envelope, documents)
     if table.has_text and (setting := config.without_documents):
         raise refusals.no_document(setting, captured.replica)
+    refusals.require_identifying(table.schema, options.modes.mode(table.schema.source))
     return table.schema
 
 

@@ -29,9 +29,9 @@ from headrace.sinks.replicas.options import (
     require_documents,
     require_envelope,
 )
-from headrace.spark.jvm.jars import JARS_NOT_FOUND, find_jars
+from headrace.spark.jvm.jars import JARS_NOT_FOUND, find_jars, may_have_jar
 from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, SinkQuery
-from headrace.spark.sinks.formats import FormatSink
+from headrace.spark.sinks.formats import FormatSink, not_found
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,9 +119,8 @@ class ReplicaDefinition(SinkDefinition):
         if self.mode(query.config) is Mode.EVENTS:
             if MODE not in options:
                 log.warning("%s", self._no_mode())
-            return FormatSink(
-                self.name, {name: text for name, text in options.items() if name != MODE}
-            )
+            of_format = {name: text for name, text in options.items() if name != MODE}
+            return FormatSink(self.name, of_format, instead=_instead(options))
         from headrace.sinks.replicas.files.bitmaps import require_bitmaps
         from headrace.sinks.replicas.sink import ReplicaSink
 
@@ -168,7 +167,10 @@ class ReplicaDefinition(SinkDefinition):
                 if all(name != each.name for each in resyncs(query.state / RESYNC))
             )  # lazily: a copy may be requested while earlier tables are maintained
             for done in maintain(lake, names, runner, replaced_before(query.state, options)):
-                yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+                if done.merged:
+                    yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+                else:
+                    yield f"{done.name}: no files to merge"
         finally:
             lake.close()
 
@@ -241,9 +243,14 @@ class ReplicaDefinition(SinkDefinition):
         return findings
 
     def check_by_java(self, config: ConnectorConfig, spark: Mapping[str, str]) -> Findings:
-        """See SinkDefinition: checks the catalog."""
+        """See SinkDefinition: checks the catalog, or that Spark has the format that appends events,
+        as far as the file says (`headrace run --packages`)."""
         findings = Findings()
         if self.mode(config) is Mode.EVENTS:
+            options = self.own_options(config)
+            if not may_have_jar(spark, self.name):
+                missing = not_found(self.name, instead=_instead(options))
+                findings.add_error(missing, "warning" if MODE in options else "error")
             return findings
         try:
             if proved := self.format().prove_catalog(self.own_options(config), spark):
@@ -292,6 +299,13 @@ class ReplicaDefinition(SinkDefinition):
             "Set headrace.sink.mode=replica for tables that stay equal to their source, or events "
             "for what happens now.",
         )
+
+
+def _instead(options: Mapping[str, str]) -> str:
+    """Return the remedy for a format that Spark does not find, if no mode was chosen."""
+    if MODE in options:
+        return ""
+    return "Set headrace.sink.mode=replica for tables that stay equal to their source"
 
 
 def _refused_tables(

@@ -116,6 +116,9 @@ class TableSchema:
     left_out: str = field(default="", compare=False)
     """Description of the changes of the table that the source leaves out (empty: nothing, or
     unknown)."""
+    key_doubt: str = field(default="", compare=False)
+    """Why rows of the source may share or exchange values of the key (empty: they cannot, or
+    unknown)."""
 
     @property
     def names(self) -> tuple[str, ...]:

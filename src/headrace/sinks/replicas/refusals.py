@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
+from headrace.sinks.replicas.modes.mode import Mode
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
 NO_ENVELOPE = "replicas.no_envelope"
@@ -57,7 +58,9 @@ def require_whole(schema: TableSchema) -> None:
         raise incomplete(
             f"of {schema.source} {schema.left_out}",
             "Have the source leave nothing out (ALTER PUBLICATION … SET (publish = 'insert, "
-            "update, delete, truncate'), and no WHERE)",
+            "update, delete, truncate'), and no WHERE). Capture a partitioned table either without "
+            "its partitions and with publish_via_partition_root (publish.via.partition.root=true), "
+            "or only by its partitions (table.exclude.list)",
         )
 
 
@@ -68,6 +71,19 @@ def no_key(table: TableName) -> HeadraceError:
         "Name columns that identify a row in message.key.columns, give the table a primary key, or "
         "keep a row for each change: name the table in headrace.sink.append.tables.",
     )
+
+
+def require_identifying(schema: TableSchema, mode: Mode) -> None:
+    """Refuse a source table whose rows may share or exchange values of the key, except for a change
+    log, which does not find rows by it. Raises HeadraceError."""
+    if schema.key_doubt and mode is not Mode.APPEND:
+        raise HeadraceError(
+            "replicas.no_key",
+            f"{schema.source} has no key that identifies a row: {schema.key_doubt}",
+            "Give the table a primary key that is NOT DEFERRABLE, make the columns of the unique "
+            "index NOT NULL, or keep a row for each change: name the table in "
+            "headrace.sink.append.tables.",
+        )
 
 
 def no_document(setting: str, table: TableName | None = None) -> HeadraceError:

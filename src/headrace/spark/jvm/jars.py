@@ -74,6 +74,16 @@ def class_path(spark: Mapping[str, str]) -> ClassPath:
     return ClassPath((*entries, _own_jars()), missing, tuple(unread))
 
 
+def may_have_jar(spark: Mapping[str, str], word: str) -> bool:
+    """Return whether the class path of a driver with these settings has a jar with `word` in its
+    name, or entries that only Spark can read. Raises HeadraceError("spark.no_java")."""
+    found = class_path(spark)
+    folders = [Path(entry.removesuffix("*")) for entry in found.entries if entry.endswith("*")]
+    names = [Path(entry).name for entry in found.entries]
+    names += [jar.name for folder in folders for jar in folder.glob("*.jar")]
+    return bool(found.unread) or any(word in name for name in names)
+
+
 def missing_jars(spark: Mapping[str, str]) -> tuple[str, ...]:
     """Return the entries of `spark.jars` that are no files of this host. Spark starts without
     them."""

@@ -41,9 +41,12 @@ class FormatDefinition(SinkDefinition):
 class FormatSink(Sink):
     """Writes rows by a format of Spark."""
 
-    def __init__(self, name: str, options: Mapping[str, str], near: str | None = None) -> None:
-        """`near`: see FormatDefinition."""
-        self._name, self._options, self._near = name, options, near
+    def __init__(
+        self, name: str, options: Mapping[str, str], near: str | None = None, instead: str = ""
+    ) -> None:
+        """`near`: see FormatDefinition. `instead` is another remedy if Spark does not find the
+        name."""
+        self._name, self._options, self._near, self._instead = name, options, near, instead
 
     def writer(self, stream: EventStream) -> DataStreamWriter:
         """See Sink."""
@@ -53,10 +56,14 @@ class FormatSink(Sink):
         """Return HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
         if not any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound")):
             return error
-        near = self._near
-        return HeadraceError(
-            "cli.sink_not_found",
-            f"Spark knows no sink {self._name}" + (f"; did you mean {near}?" if near else ""),
-            (f"Set headrace.sink.type to {near}, or" if near else "Correct headrace.sink.type, or")
-            + " name the package of a sink that is not Spark's own (spark.jars.packages).",
-        )
+        return not_found(self._name, self._near, self._instead)
+
+
+def not_found(name: str, near: str | None = None, instead: str = "") -> HeadraceError:
+    """Return the error for a format that Spark does not find; see FormatSink."""
+    return HeadraceError(
+        "cli.sink_not_found",
+        f"Spark knows no sink {name}" + (f"; did you mean {near}?" if near else ""),
+        (f"Set headrace.sink.type to {near}" if near else instead or "Correct headrace.sink.type")
+        + ", or name the package of a sink that is not Spark's own (spark.jars.packages).",
+    )

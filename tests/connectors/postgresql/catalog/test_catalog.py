@@ -81,6 +81,36 @@ def test_the_key_is_the_primary_key_or_else_a_unique_index(
     assert described(database, catalog).key == expected
 
 
+@pytest.mark.parametrize(
+    ("keys", "doubt"),
+    [
+        ("a int PRIMARY KEY DEFERRABLE", "the constraint t_pkey is DEFERRABLE"),
+        ("a int UNIQUE, b int", "the unique index t_a_key accepts several rows with NULL in a"),
+        ("a int, b int NOT NULL, UNIQUE (b, a)", "accepts several rows with NULL in a"),
+        ("a int UNIQUE NOT NULL", ""),
+        ("a int UNIQUE, b int PRIMARY KEY", ""),
+        ("a int CONSTRAINT c UNIQUE DEFERRABLE, b int PRIMARY KEY", ""),
+    ],
+)
+def test_a_key_that_rows_can_share_or_exchange_is_a_key_with_a_doubt(
+    database: Database, catalog: Catalog, keys: str, doubt: str
+) -> None:
+    database.execute(f"CREATE TABLE t ({keys})")
+    table = described(database, catalog)
+    assert table.key
+    assert doubt in table.key_doubt
+    assert bool(doubt) is bool(table.key_doubt)
+
+
+def test_a_unique_index_with_one_null_at_most_identifies_a_row(
+    database: Database, catalog: Catalog
+) -> None:
+    if int(catalog.setting("server_version_num")) < 150000:
+        pytest.skip("NULLS NOT DISTINCT is new in PostgreSQL 15")
+    database.execute("CREATE TABLE t (a int UNIQUE NULLS NOT DISTINCT)")
+    assert described(database, catalog).key_doubt == ""
+
+
 @pytest.mark.parametrize("index", ["(lower(v))", "(v) WHERE v > 'a'"])
 def test_an_index_over_expressions_or_some_rows_is_no_key(
     database: Database, catalog: Catalog, index: str

@@ -278,6 +278,32 @@ def test_partitions_whose_changes_carry_another_name_are_an_error(
     assert reported == ({"postgresql.partitions_not_captured"} if lost else set())
 
 
+@pytest.mark.parametrize(
+    ("via_root", "name"), [("true", "partitioned table"), ("false", "partition")]
+)
+def test_partitions_that_are_captured_together_with_their_table_are_a_warning(
+    database: Database, via_root: str, name: str
+) -> None:
+    database.execute(PARTITIONED)
+    for captured, is_reported in (
+        ("public.p.*", True),
+        ("public.p", False),
+        ("public.p_.*", False),
+    ):
+        found = {
+            each.code: each.message
+            for each in findings(
+                database, table__include__list=captured, publish__via__partition__root=via_root
+            )
+            if each.level == "warning"
+        }
+        message = found.get("postgresql.partitions_captured_twice", "")
+        assert bool(message) is is_reported
+        if is_reported:
+            assert "public.p_high" in message
+            assert message.endswith(f"only the name of the {name}")
+
+
 def test_a_server_that_cannot_serve_is_described() -> None:
     settings = {"wal_level": "replica", "max_replication_slots": "0", "wal_sender_timeout": "2s"}
     with PostgresServer(16, settings) as server:

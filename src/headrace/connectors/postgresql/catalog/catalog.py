@@ -56,6 +56,29 @@ class CatalogTable(StoredTable):
         return not self.partitioned
 
 
+@dataclass(frozen=True)
+class UniqueIndex:
+    """The unique index whose columns are the key of a table's events; without columns: none."""
+
+    columns: tuple[str, ...] = ()
+    name: str = ""
+    is_immediate: bool = True
+    nulls_are_equal: bool = False
+
+    def doubt(self, columns: Iterable[Column]) -> str:
+        """Return why its columns do not identify a row of a table with these `columns`; empty:
+        they do."""
+        if not self.is_immediate:
+            return f"the constraint {self.name} is DEFERRABLE, so rows can exchange their keys"
+        accept_null = {column.name for column in columns if not column.not_null}
+        nullable = [name for name in self.columns if name in accept_null]
+        if not nullable or self.nulls_are_equal:
+            return ""
+        return (
+            f"the unique index {self.name} accepts several rows with NULL in {', '.join(nullable)}"
+        )
+
+
 _TABLES = """
 SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', c.relreplident::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -87,7 +110,8 @@ SELECT DISTINCT ON (i.indrelid) i.indrelid, (
   SELECT array_agg(a.attname::text ORDER BY k.place)
   FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)
   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-  WHERE k.place <= i.indnkeyatts)
+  WHERE k.place <= i.indnkeyatts), x.relname::text, i.indimmediate,
+  COALESCE((to_jsonb(i)->>'indnullsnotdistinct')::boolean, false)
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
   AND i.indpred IS NULL
@@ -110,6 +134,10 @@ SELECT t.schemaname::text || '.' || t.tablename::text, format('the publication %
 FROM pg_publication p JOIN pg_publication_tables t USING (pubname) WHERE pubname = %s
   AND NOT (pubinsert AND pubupdate AND pubdelete AND pubtruncate
     AND to_jsonb(t)->>'rowfilter' IS NULL)
+"""
+_VIA_ROOT = """
+SELECT coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false) FROM pg_publication p
+WHERE pubname = %s
 """
 _LEAVES = """
 WITH RECURSIVE tree(root, oid) AS (
@@ -241,6 +269,12 @@ class Catalog:
         `schema.table`."""
         return {str(name): str(what) for name, what in self.rows(_LEFT_OUT, (publication,))}
 
+    def via_root(self, publication: str) -> bool | None:
+        """Return whether a publication names changes of partitions by their root; None: it does not
+        exist."""
+        rows = self.rows(_VIA_ROOT, (publication,))
+        return bool(rows[0][0]) if rows else None
+
     def partition_roots(self) -> dict[int, int]:
         """The oid of the topmost parent of each partition, by the oid of the partition."""
         return {int(partition): int(root) for partition, root in self.rows(_ROOTS)}
@@ -304,32 +338,35 @@ def _read(
             listed = _ask(connection, _TABLES + _CHOSEN, (oids, schemas, tables))
         present = [row[0] for row in listed]
         columns: dict[int, list[tuple[Any, ...]]] = {oid: [] for oid in present}
-        keys: dict[int, tuple[str, ...]] = {}
+        keys: dict[int, UniqueIndex] = {}
         leaves: dict[int, list[Leaf]] = {oid: [] for oid in present}
         if present:
             for oid, *column in _ask(connection, _COLUMNS, (present,)):
                 columns[oid].append(tuple(column))
-            keys = {oid: tuple(key or ()) for oid, key in _ask(connection, _KEYS, (present,))}
+            for oid, key, *index in _ask(connection, _KEYS, (present,)):
+                keys[oid] = UniqueIndex(tuple(key or ()), *index)
             chosen = {"oids": present, "sizes": sizes}
             for root, oid, schema, name, pages, rows, real in _ask(connection, _LEAVES, chosen):
                 leaf = Leaf(oid, schema, name, max(pages, real), _rows_now(rows, pages, real))
                 leaves[root].append(leaf)
         needed = {int(column[1]) for some in columns.values() for column in some}
         described_types = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
-    described = {
-        oid: CatalogTable(
+    described = {}
+    for oid, schema, table, partitioned, identity in listed:
+        described_columns = tuple(_column(column, described_types) for column in columns[oid])
+        key = keys.get(oid, UniqueIndex())
+        described[oid] = CatalogTable(
             schema,
             table,
-            tuple(_column(column, described_types) for column in columns[oid]),
-            keys.get(oid, ()),
+            described_columns,
+            key.columns,
             oid,
             tuple(leaves[oid]),
             partitioned,
             identity,
             own_id=str(oid),
+            key_doubt=key.doubt(described_columns),
         )
-        for oid, schema, table, partitioned, identity in listed
-    }
     unknown = {oid: _no_type(oid) for oid in types if oid not in described_types}
     return CatalogReading(described, unknown | described_types, snapshot)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from headrace.connect.records import Shape
 from headrace.connectors.postgresql.capture import Capture, settings_of
-from headrace.connectors.postgresql.catalog.catalog import Catalog
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.replica_identity_rules import rules_for
+from headrace.findings import named
+from headrace.snapshots.tables import TableId
 
 
 def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
@@ -20,10 +22,13 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
     settings = settings_of(config, capture)
     with closing(Catalog(config)) as catalog:
         roots = catalog.partition_roots()
-        captured = [table.id for table in catalog.tables() if capture.reads(table.name)]
+        listed = [table for table in catalog.tables() if capture.reads(table.name)]
+        captured = [table.id for table in listed]
         reading = catalog.read([each for each in captured if roots.get(each) not in captured])
         identities = catalog.identities(captured)
-        left_out = catalog.left_out(config.publication_name)
+        inside = {table.name: roots[table.id] for table in listed if table.id in roots}
+        left_out = _of_partitions(config, catalog, reading.tables.values(), inside)
+        left_out |= catalog.left_out(config.publication_name)
     rules = config.replica_identity_autoset_values
     described = [
         # A table that a rule names gets its identity at the start.
@@ -37,6 +42,30 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         _with_left_out(capture.relation(table, table).shape(settings), left_out.get(table.name))
         for table in tables
     ]
+
+
+def _of_partitions(
+    config: PostgresConfig,
+    catalog: Catalog,
+    tables: Iterable[CatalogTable],
+    inside: Mapping[str, TableId],
+) -> dict[str, str]:
+    """Return for partitioned tables that a replica cannot follow, in words by `schema.table`, which
+    names the publication gives to changes. `inside` has the root of each captured partition."""
+    made = catalog.via_root(config.publication_name)
+    via_root = config.publish_via_partition_root if made is None else made
+    publication = f"the publication {config.publication_name} names changes"
+    found: dict[str, str] = {}
+    for table in tables:
+        partitions = sorted(name for name, root in inside.items() if root == table.id)
+        if table.partitioned and not via_root:
+            found[table.name] = f"{publication} by the partitions, not by the table"
+        elif partitions:
+            found[table.name] = (
+                f"{publication} by the table, so its partitions {named(partitions)}, which are "
+                "captured as well, get none"
+            )
+    return found
 
 
 def _with_left_out(shape: Shape, what: str | None) -> Shape:

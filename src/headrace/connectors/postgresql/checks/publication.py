@@ -102,9 +102,22 @@ def _check_partitions(
     checked: Checked, name: str, published: set[int] | None, *, via_root: bool
 ) -> None:
     """Check for partitions whose changes are lost, because the name that the changes carry, their
-    own or their root's, is not captured. `published` None: everything is published."""
+    own or their root's, is not captured, and for partitions that are captured together with their
+    root. `published` None: everything is published."""
     roots = checked.catalog.partition_roots()
     lost = misnamed(checked.tables, published, roots, via_root=via_root)
+    captured = {table.id for table in checked.tables}
+    if twice := [table for table in checked.tables if roots.get(table.id) in captured]:
+        name_of = "partitioned table" if via_root else "partition"
+        checked.warn(
+            "partitions_captured_twice",
+            f"Partitions and their partitioned tables are captured: {named_tables(twice)}. A "
+            f"snapshot reads their rows twice, and their changes have only the name of the "
+            f"{name_of}",
+            "Leave out the partitions by table.exclude.list, with publish_via_partition_root of "
+            "the publication (publish.via.partition.root=true when it is created), or leave out "
+            "the partitioned tables.",
+        )
     if lost:
         is_made = published is not None
         checked.findings.add_foreseen(not_captured(name, lost, via_root=via_root, is_made=is_made))

@@ -46,7 +46,7 @@ from headrace.sinks.replicas.changes.schemas import (
 from headrace.sinks.replicas.lake import Column
 from headrace.sinks.replicas.modes.mode import Mode, TableModes
 from headrace.sinks.replicas.modes.own_columns import INSTANT
-from headrace.sinks.replicas.refusals import NO_ENVELOPE
+from headrace.sinks.replicas.refusals import NO_ENVELOPE, require_identifying
 from headrace.transforms.debezium.envelopes import envelope_of
 
 _OTHER, _TRUNCATE = -1, 4
@@ -59,6 +59,12 @@ for _letter, _number in (
     ("t", _TRUNCATE),
 ):
     _OPERATIONS[ord(_letter)] = _number
+_NOT_REPRESENTABLE_REMEDIES = {
+    "relational.value_not_representable": "Correct the value at the source, leave the column out "
+    "by column.exclude.list, or, for NaN and infinite numerics, set decimal.handling.mode=double "
+    "or string.",
+}
+"""Remedies for errors whose own remedy is to have null instead, which a replica does not."""
 _SCHEMA_CHANGE = ".SchemaChangeValue"
 _ON_KEY_CHANGE_CREATE = Header(
     OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE
@@ -97,9 +103,9 @@ class ChangeTables:
         failures. Records that are no changes of a table are left out.
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
-        without their document ("replicas.no_document"), and what `table_shape` raises. Raises
-        HeadraceError for events without an envelope ("replicas.no_envelope"), and for transient
-        errors.
+        without their document ("replicas.no_document"), keys that do not identify a row
+        ("replicas.no_key"), and what `table_shape` raises. Raises HeadraceError for events without
+        an envelope ("replicas.no_envelope"), and for transient errors.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
@@ -145,7 +151,9 @@ class ChangeTables:
         table = self._tables.get(shape)
         if table is None:
             documents = self._documents.of_topic(shape.topic, self._prefix)
-            table = self._tables[shape] = table_shape(shape, envelope, documents)
+            table = table_shape(shape, envelope, documents)
+            require_identifying(table.schema, self._modes.mode(table.schema.source))
+            self._tables[shape] = table
         return table
 
     def _is_change(self, records: Records, operations: np.ndarray, table: TableShape) -> np.ndarray:
@@ -341,7 +349,7 @@ class _Rows:
             raise HeadraceError(
                 "replicas.value_not_taken",
                 f"{self._topic}, column {column.name}: {error.message}",
-                error.remedy,
+                _NOT_REPRESENTABLE_REMEDIES.get(error.code, error.remedy),
                 retriable=error.retriable,
             ) from error
         return self._in_type(column, array)

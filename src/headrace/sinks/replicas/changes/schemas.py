@@ -275,7 +275,12 @@ def _table(
     origin = origin or TableOrigin(topic)
     columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
     schema = TableSchema(
-        columns, key, source=origin.name, source_id=origin.id, left_out=origin.left_out
+        columns,
+        key,
+        source=origin.name,
+        source_id=origin.id,
+        left_out=origin.left_out,
+        key_doubt=origin.key_doubt,
     )
     return TableShape(schema, to_json(schema), nodes)
 
