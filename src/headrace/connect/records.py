@@ -17,12 +17,15 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.rows import RowTable
 from headrace.connect.schema import Field, Schema, Type
 
+UNCERTAIN_ID = "?"
+"""The id of a column that may be any of several columns that its table had under this name."""
+
 
 @dataclass(frozen=True)
 class ColumnOrigin:
     """A column. `id` distinguishes it from others of its table, also from a former one with its
-    name (empty: unknown). `filler` is the Connect value of rows that are older than the column, and
-    `is_known` says whether that value is known."""
+    name (empty: unknown; or UNCERTAIN_ID). `filler` is the Connect value of rows that are older
+    than the column, and `is_known` says whether that value is known."""
 
     id: str = ""
     filler: object = None

@@ -226,7 +226,10 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
         return default, default is not None or is_null
     if column.filler.text is None or not column.filler.is_known:
         return None, column.filler.is_known
-    return shown.decode(column.filler.text.encode()), True
+    try:
+        return shown.decode(column.filler.text.encode()), True
+    except (ValueError, ArithmeticError, HeadraceError):
+        return None, False  # the text of another type that the column has now
 
 
 def _relational(settings: EventSettings) -> RelationalSettings:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.connect.records import UNCERTAIN_ID
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableName, TableSchema, is_own
 from headrace.sinks.replicas.options import Ambiguous
@@ -52,6 +53,8 @@ def change_of_columns(
     current = replace(current, columns=tuple(c for c in current.columns if not c.is_foreign))
     if is_empty:
         return _of_empty(current, wanted)
+    if uncertain := [column for column in wanted.columns if column.id == UNCERTAIN_ID]:
+        raise _uncertain(name, uncertain)
     others = _of_other_columns(current, wanted)
     moved = _moved(current, wanted)
     if moved and ambiguous is Ambiguous.FAIL:
@@ -280,6 +283,16 @@ def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> He
         "Set headrace.sink.ambiguous.columns=rename, if they were, or replace, if they were "
         "dropped and others were added, and start again; leave it out afterwards. Or copy the "
         f"table again: headrace resync FILE {name} --checkpoint STATE.",
+    )
+
+
+def _uncertain(name: TableName, columns: list[Column]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.column_ambiguous",
+        f"{name}: {_types(columns)} was renamed, or dropped and added again, at the source, in the "
+        "transaction of a change or before headrace read the change, and the log does not say "
+        "which of the columns has the values",
+        f"Copy the table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 
 

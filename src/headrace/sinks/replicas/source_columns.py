@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from headrace.connect.records import UNCERTAIN_ID
 from headrace.sinks.replicas.lake import (
     DELETED,
     DELETED_ID,
@@ -63,7 +64,7 @@ def property_of(schema: TableSchema, former: str = "") -> str:
     same = schema.source_id in ("", held["id"])
     known = held["columns"] if same else {}
     ids = {
-        each.name: each.id or known.get(each.name, "")
+        each.name: "" if each.id == UNCERTAIN_ID else each.id or known.get(each.name, "")
         for each in schema.columns
         if not each.is_foreign
     }

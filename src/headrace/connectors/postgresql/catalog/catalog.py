@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import psycopg
 
+from headrace.connectors.postgresql.catalog.older_rows import is_since, with_values
+from headrace.connectors.postgresql.catalog.unique_indexes import UNIQUE_INDEXES, UniqueIndex
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
 from headrace.connectors.postgresql.types.resolve import PostgresType
@@ -35,11 +37,27 @@ class CatalogColumn(Column):
     collation: int = field(default=0, compare=False)
     changed_by: int = field(default=0, compare=False)
     """The transaction that changed the column last."""
+    is_null_before: bool = field(default=False, compare=False)
+    """Whether older rows have null in the column unless the table was rewritten since."""
 
     @property
     def order(self) -> str:
         """See Column; a renamed column keeps its order."""
         return f"{self.number}:{self.type.facts.oid}:{self.collation}"
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """What the catalogue knows of earlier versions of a table: whether its file is not the first
+    one (VACUUM FULL, TRUNCATE, ALTER TABLE), the transactions that changed its entry last and that
+    created it, the columns that were dropped (numbers, and the transactions that dropped them), and
+    whether a publication lists columns, so that the log may have only some."""
+
+    is_rewritten: bool = False
+    changed_by: int = 0
+    created_by: int = 0
+    dropped: Mapping[int, int] = field(default_factory=dict)
+    lists_columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,34 +67,22 @@ class CatalogTable(StoredTable):
     columns: tuple[CatalogColumn, ...] = ()
     partitioned: bool = False
     identity: str = "d"
+    history: TableHistory = field(default_factory=TableHistory, compare=False)
+
+    @property
+    def unproven(self) -> tuple[CatalogColumn, ...]:
+        """Columns whose older rows have null unless it was a rewrite that removed what the
+        catalogue knew of them."""
+        return tuple(
+            column
+            for column in self.columns
+            if column.is_null_before and not (column.filler and column.filler.is_known)
+        )
 
     @property
     def alone(self) -> bool:
         """See StoredTable; the children of an ordinary table are separate tables."""
         return not self.partitioned
-
-
-@dataclass(frozen=True)
-class UniqueIndex:
-    """The unique index whose columns are the key of a table's events; without columns: none."""
-
-    columns: tuple[str, ...] = ()
-    name: str = ""
-    is_immediate: bool = True
-    nulls_are_equal: bool = False
-
-    def doubt(self, columns: Iterable[Column]) -> str:
-        """Return why its columns do not identify a row of a table with these `columns`; empty:
-        they do."""
-        if not self.is_immediate:
-            return f"the constraint {self.name} is DEFERRABLE, so rows can exchange their keys"
-        accept_null = {column.name for column in columns if not column.not_null}
-        nullable = [name for name in self.columns if name in accept_null]
-        if not nullable or self.nulls_are_equal:
-            return ""
-        return (
-            f"the unique index {self.name} accepts several rows with NULL in {', '.join(nullable)}"
-        )
 
 
 _TABLES = """
@@ -105,17 +111,15 @@ LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
-_KEYS = """
-SELECT DISTINCT ON (i.indrelid) i.indrelid, (
-  SELECT array_agg(a.attname::text ORDER BY k.place)
-  FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)
-  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-  WHERE k.place <= i.indnkeyatts), x.relname::text, i.indimmediate,
-  COALESCE((to_jsonb(i)->>'indnullsnotdistinct')::boolean, false)
-FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
-WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
-  AND i.indpred IS NULL
-ORDER BY i.indrelid, i.indisprimary DESC, x.relname
+_HISTORIES = """
+SELECT c.oid, c.relkind = 'p' OR c.relfilenode <> c.oid, c.xmin::text::bigint,
+  (SELECT a.xmin::text::bigint FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = -1),
+  ARRAY(SELECT a.attnum::int FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attisdropped ORDER BY a.attnum),
+  ARRAY(SELECT a.xmin::text::bigint FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attisdropped ORDER BY a.attnum),
+  EXISTS (SELECT FROM pg_publication_rel r WHERE to_jsonb(r)->>'prattrs' IS NOT NULL)
+FROM pg_class c WHERE c.oid = ANY (%s::oid[])
 """
 _IDENTITIES = """
 SELECT i.indrelid, array_agg(a.attname::text)
@@ -193,10 +197,17 @@ class CatalogReading(TableReading[CatalogTable]):
 
     types: Mapping[int, TypeFacts]
     snapshot: str
+    older_than: int | None = None
+    """The transaction before which rows with values in newer columns were searched."""
 
     def sees(self, xid: int) -> bool:
         """Whether the snapshot sees the transaction `xid` of the log."""
         return VisibleTransactions(self.snapshot).sees(xid)
+
+    def is_since(self, changed_by: int, xid: int) -> bool:
+        """Whether a change of the catalogue by the transaction `changed_by` is of `xid` or a later
+        transaction; a transaction that ends later can have a smaller id."""
+        return is_since(changed_by, xid, self.snapshot)
 
     def type_facts(self, oid: int) -> TypeFacts:
         """Return the type with this oid; a pseudo-type if it is unknown."""
@@ -295,13 +306,17 @@ class Catalog:
         names: Iterable[tuple[str, str]] = (),
         types: Iterable[int] = (),
         sizes: bool = False,
+        older_than: int | None = None,
     ) -> CatalogReading:
         """Tables by oid and by name (schema, table), the types of their columns, and `types` in
         addition, all read on one snapshot with a constant number of queries. It waits while a table
         is locked exclusively, because PostgreSQL locks a table to print its defaults. `sizes`: the
-        leaves' pages are those of the files; otherwise those of the statistics."""
+        leaves' pages are those of the files; otherwise those of the statistics. `older_than`:
+        columns of rewritten tables in which all rows before this transaction have null get null as
+        their filler; otherwise it stays unknown."""
+        chosen = list(oids), list(names), list(types)
         return self._asked(
-            lambda connection: _read(connection, list(oids), list(names), list(types), sizes=sizes)
+            lambda connection: _read(connection, *chosen, sizes=sizes, older_than=older_than)
         )
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
@@ -328,6 +343,7 @@ def _read(
     types: list[int],
     *,
     sizes: bool,
+    older_than: int | None,
 ) -> CatalogReading:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -339,11 +355,16 @@ def _read(
         present = [row[0] for row in listed]
         columns: dict[int, list[tuple[Any, ...]]] = {oid: [] for oid in present}
         keys: dict[int, UniqueIndex] = {}
+        histories: dict[int, TableHistory] = {}
         leaves: dict[int, list[Leaf]] = {oid: [] for oid in present}
         if present:
             for oid, *column in _ask(connection, _COLUMNS, (present,)):
                 columns[oid].append(tuple(column))
-            for oid, key, *index in _ask(connection, _KEYS, (present,)):
+            for oid, *facts, numbers, by, lists in _ask(connection, _HISTORIES, (present,)):
+                is_rewritten, changed_by, created_by = facts
+                dropped = dict(zip(numbers, by, strict=True))
+                histories[oid] = TableHistory(is_rewritten, changed_by, created_by, dropped, lists)
+            for oid, key, *index in _ask(connection, UNIQUE_INDEXES, (present,)):
                 keys[oid] = UniqueIndex(tuple(key or ()), *index)
             chosen = {"oids": present, "sizes": sizes}
             for root, oid, schema, name, pages, rows, real in _ask(connection, _LEAVES, chosen):
@@ -351,24 +372,60 @@ def _read(
                 leaves[root].append(leaf)
         needed = {int(column[1]) for some in columns.values() for column in some}
         described_types = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
-    described = {}
-    for oid, schema, table, partitioned, identity in listed:
-        described_columns = tuple(_column(column, described_types) for column in columns[oid])
-        key = keys.get(oid, UniqueIndex())
-        described[oid] = CatalogTable(
-            schema,
-            table,
-            described_columns,
-            key.columns,
-            oid,
-            tuple(leaves[oid]),
-            partitioned,
-            identity,
-            own_id=str(oid),
-            key_doubt=key.doubt(described_columns),
-        )
+        described = {}
+        for oid, schema, table, partitioned, identity in listed:
+            described_columns = tuple(_columns(columns[oid], described_types, histories[oid]))
+            key = keys.get(oid, UniqueIndex())
+            described[oid] = CatalogTable(
+                schema,
+                table,
+                described_columns,
+                key.columns,
+                oid,
+                tuple(leaves[oid]),
+                partitioned,
+                identity,
+                histories[oid],
+                own_id=str(oid),
+                key_doubt=key.doubt(described_columns),
+            )
+        if older_than is not None:
+            described = {
+                oid: _with_nulls(connection, table, older_than, snapshot)
+                for oid, table in described.items()
+            }
     unknown = {oid: _no_type(oid) for oid in types if oid not in described_types}
-    return CatalogReading(described, unknown | described_types, snapshot)
+    return CatalogReading(described, unknown | described_types, snapshot, older_than)
+
+
+def _columns(
+    rows: list[tuple[Any, ...]], types: Mapping[int, TypeFacts], history: TableHistory
+) -> Iterable[CatalogColumn]:
+    """Columns with the null that their older rows have, where that is certain. The columns of a
+    CREATE TABLE have none: they are new to headrace because they were not captured."""
+    columns = [_column(row, types) for row in rows]
+    numbers = {**history.dropped, **{column.number: column.changed_by for column in columns}}
+    created = max((n for n, by in numbers.items() if by == history.created_by), default=0)
+    for column in columns:
+        is_null = column.is_null_before and column.number > created
+        known = column.filler if column.fills or not is_null or history.is_rewritten else Filler()
+        yield replace(column, is_null_before=is_null, filler=known)
+
+
+def _with_nulls(
+    connection: psycopg.Connection, table: CatalogTable, xid: int, snapshot: str
+) -> CatalogTable:
+    """A rewritten table with the nulls of rows before the transaction `xid` as fillers. ALTER TABLE
+    gives the rows that it writes its own transaction, so all rows are searched if there may have
+    been one since."""
+    names = [column.name for column in table.unproven]
+    if not names:
+        return table
+    older = None if is_since(table.history.changed_by, xid, snapshot) else xid
+    found = with_values(connection, table.path, names, older, snapshot)
+    nulls = {name: Filler() for name in names if name not in found}
+    columns = (replace(c, filler=nulls.get(c.name, c.filler)) for c in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
@@ -388,18 +445,9 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
         collation=collation,
         changed_by=changed_by,
         id=str(number),
-        filler=_filler(default, missing, fills=fills, is_computed=is_computed),
+        filler=Filler(missing) if fills else Filler(is_known=False),
+        is_null_before=not fills and default is None and not is_computed,
     )
-
-
-def _filler(default: str | None, missing: str | None, *, fills: bool, is_computed: bool) -> Filler:
-    """Return the value of a column in rows that are older than the column. The server stores the
-    value that such rows lack, also of an expression like `now()`, whatever the default is today.
-    Where it stores none, ADD COLUMN may have written a value into each of them, or the default is
-    younger than the column."""
-    if fills:
-        return Filler(missing)
-    return Filler(is_known=default is None and not is_computed)
 
 
 def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from headrace.connect.records import UNCERTAIN_ID
 from headrace.connectors.postgresql.catalog.catalog import (
     Catalog,
-    CatalogColumn,
     CatalogReading,
+    CatalogTable,
 )
+from headrace.connectors.postgresql.replication.column_numbers import column_numbers
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.relational.known_tables import KnownTables
-from headrace.relational.table import Column, Table
+from headrace.relational.table import Column, Filler, Table
 
 _BY_KEY = ("d", "i")
 """Replica identities whose columns are NOT NULL and identify one row."""
@@ -33,6 +35,9 @@ class LoggedTables(KnownTables[CatalogReading]):
         reading = self.reading_for(message.oid, xid)
         if reading is None or any(c.type_oid not in reading.types for c in message.columns):
             return None
+        table = reading.describe(message.oid)
+        if table is not None and table.unproven and reading.older_than != xid:
+            return None
         return reading
 
     def ask(self, messages: Iterable[RelationMessage], xid: int) -> None:
@@ -41,26 +46,32 @@ class LoggedTables(KnownTables[CatalogReading]):
         oids = [message.oid for message in relations]
         names = [(message.schema, message.table) for message in relations]
         types = [column.type_oid for message in relations for column in message.columns]
-        self.begin_reading(oids, lambda: self._tables.read(oids, names=names, types=types), xid)
+        self.begin_reading(
+            oids, lambda: self._tables.read(oids, names=names, types=types, older_than=xid), xid
+        )
 
 
 def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) -> Table:
     """The table that a relation message of the transaction `xid` describes. The catalogue may be
-    newer: a column that it no longer has is as the message says, and a column that was changed
-    later may be another column of the same name."""
+    newer: a column that it no longer has is as the message says, and ids and fillers are those of
+    the columns that the message is certain to describe."""
     present = catalog.describe(message.oid)
     columns = []
-    for column in message.columns:
+    numbers: list[int | None] = [None] * len(message.columns)
+    if present is not None:
+        numbers = column_numbers(message, present, catalog, xid)
+    for column, number in zip(message.columns, numbers, strict=True):
         now = None if present is None else present.by_name.get(column.name)
         kind = PostgresType(catalog.type_facts(column.type_oid), column.type_modifier)
         if now is None:
             not_null = column.in_identity and message.identity in _BY_KEY
-            columns.append(Column(column.name, kind, not_null, None, None))
+            logged = Column(column.name, kind, not_null, None, None)
         else:
             logged = Column(column.name, kind, now.not_null, now.default, now.comment)
-            if isinstance(now, CatalogColumn) and not _is_later(now.changed_by, xid):
-                logged = replace(logged, id=now.id)
-            columns.append(replace(logged, filler=now.filler))
+        if present is not None:
+            unique = UNCERTAIN_ID if number is None else str(number)
+            logged = replace(logged, id=unique)
+        columns.append(replace(logged, filler=_filler(number, present, xid)))
     key = key_of(message, present, catalog)
     identity = frozenset(column.name for column in message.columns if column.in_identity)
     return Table(
@@ -74,10 +85,15 @@ def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) ->
     )
 
 
-def _is_later(changed_by: int, xid: int) -> bool:
-    """Whether a transaction began after another one, by PostgreSQL's circular comparison of
-    xids."""
-    return 0 < (changed_by - xid) % (1 << 32) < 1 << 31
+def _filler(number: int | None, present: CatalogTable | None, xid: int) -> Filler:
+    """The value in the column of this number of rows before the transaction `xid`. A column that
+    no longer exists may have had a default."""
+    if present is not None and number is not None:
+        for column in present.columns:
+            if column.number == number and column.filler is not None:
+                is_first = xid == present.history.created_by and not column.fills
+                return Filler() if is_first and column.default is None else column.filler
+    return Filler(is_known=False)
 
 
 def key_of(

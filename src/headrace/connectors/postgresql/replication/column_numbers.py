@@ -1,0 +1,107 @@
+"""Which columns of a table a relation message describes, by their numbers (pg_attribute.attnum).
+
+A relation message has names and types, and columns in the order of their numbers. The catalogue may
+be newer, and a name may be another column's by then. A column that no transaction has changed since
+had its name. Of the others the order is certain: numbers are never given again, and a column that
+exists now has existed since the first message with a higher number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from headrace.connectors.postgresql.catalog.catalog import (
+    CatalogColumn,
+    CatalogReading,
+    CatalogTable,
+)
+from headrace.connectors.postgresql.replication.pgoutput_messages import (
+    RelationColumn,
+    RelationMessage,
+)
+
+_MOST_OPTIONAL = 12
+"""Columns that a message may have or lack; with more of them nothing is certain."""
+
+
+def column_numbers(
+    message: RelationMessage, present: CatalogTable, catalog: CatalogReading, xid: int
+) -> list[int | None]:
+    """Return the number of each column of a message of the transaction `xid`; None: not certain."""
+    names = {column.name for column in message.columns}
+    kept = {
+        column.name: column
+        for column in present.columns
+        if column.name in names and not catalog.is_since(column.changed_by, xid)
+    }
+    certain = [kept[c.name].number if c.name in kept else None for c in message.columns]
+    if None not in certain:
+        return certain
+    places = list(_places(message.columns, present, catalog, xid, kept))
+    places = _chosen(places, message.columns, present, catalog, xid)
+    if not places:
+        return certain
+    return [numbers[0] if len({*numbers}) == 1 else None for numbers in zip(*places, strict=True)]
+
+
+def _places(
+    columns: Sequence[RelationColumn],
+    present: CatalogTable,
+    catalog: CatalogReading,
+    xid: int,
+    kept: dict[str, CatalogColumn],
+) -> Iterator[tuple[int, ...]]:
+    """The columns that a message may be of: those that exist now up to some number, and of those
+    that were dropped since, any."""
+    fixed = {column.number: name for name, column in kept.items()}
+    changed = [c for c in present.columns if catalog.is_since(c.changed_by, xid)]
+    listed = present.history.lists_columns
+    optional = [c.number for c in changed if c.generated or listed]
+    always = [c.number for c in changed if not c.generated and not listed]
+    dropped = present.history.dropped
+    optional += [number for number, by in dropped.items() if catalog.is_since(by, xid)]
+    if len(optional) > _MOST_OPTIONAL:
+        return
+    seen = set[tuple[int, ...]]()
+    for last in sorted({*always, *optional, *fixed}):
+        if any(number > last for number in fixed):
+            continue
+        there = [number for number in (*always, *fixed) if number <= last]
+        free = [number for number in optional if number <= last]
+        missing = len(columns) - len(there)
+        if not 0 <= missing <= len(free):
+            continue
+        for some in combinations(free, missing):
+            numbers = tuple(sorted((*there, *some)))
+            named = zip(columns, numbers, strict=True)
+            if numbers not in seen and all(fixed.get(n, c.name) == c.name for c, n in named):
+                seen.add(numbers)
+                yield numbers
+
+
+def _chosen(
+    places: list[tuple[int, ...]],
+    columns: Sequence[RelationColumn],
+    present: CatalogTable,
+    catalog: CatalogReading,
+    xid: int,
+) -> list[tuple[int, ...]]:
+    """Of several possibilities those with each column that a later transaction dropped. They are
+    not certain if the message is like the table is now: ids of transactions are not in the order in
+    which these ended."""
+    now = {c.number: (c.name, c.type.facts.oid, c.type.typmod) for c in present.columns}
+    logged = [(c.name, c.type_oid, c.type_modifier) for c in columns]
+    if len(places) < 2 or any([now.get(n) for n in numbers] == logged for numbers in places):
+        return places
+    later = {
+        number
+        for number, by in present.history.dropped.items()
+        if catalog.is_since(by, xid) and by != xid
+    }
+    full = [
+        numbers
+        for numbers in places
+        if all(number in numbers for number in later if number <= numbers[-1])
+    ]
+    return full or places
