@@ -30,6 +30,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.bounds import LONGEST_BOUND, decode_bound, encode_bound
 from headrace.sinks.iceberg.storage import MEASURED_COLUMNS, IcebergStorage
 from headrace.sinks.iceberg.types import iceberg_schema
@@ -186,6 +187,6 @@ def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(HeadraceError, match="No space left"):
         kept.write_rows(pa.table({"v": [1]}), "f")
     assert list((tmp_path / "data").iterdir()) == []
