@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headrace.config.filters import NameFilter
 from headrace.offsets.offset import OffsetSummary
 from headrace.sinks.replicas.changes.part import Operation
 from headrace.sinks.replicas.changes.parts import describe, note_end, parts_folder
@@ -32,7 +33,7 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.runners import HereRunner
 from headrace.sinks.replicas.sink import ReplicaSink
-from headrace.sinks.replicas.state import kept
+from headrace.sinks.replicas.state import committed, kept
 from headrace.spark.sinks.definition import SinkQuery
 from tests.sinks.replicas.applying.folder_storage import FolderTable, FolderTransaction
 from tests.sinks.replicas.applying.replay import Change, write_part
@@ -41,7 +42,8 @@ SCHEMA = TableSchema((Column("id", pa.int32()), Column("balance", pa.int64())), 
 TABLES = ("a", "b")
 ACCOUNTS, START = 3, 100
 STEPS = ((os, "link"), (kept, "replace_text"), (shutil, "rmtree"),
-         (cut_log, "replace_text"), (taking, "replace_text"), (Path, "unlink"))  # fmt: skip
+         (cut_log, "replace_text"), (taking, "replace_text"), (committed, "replace_text"),
+         (Path, "unlink"))  # fmt: skip
 Rows = dict[int, int]
 Balances = dict[str, Rows]
 
@@ -174,7 +176,8 @@ class Bank:
 
     def start(self) -> None:
         """A process begins."""
-        config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: None)
+        every = NameFilter([])
+        config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: every)
         table_format: Any = SimpleNamespace(name="folder")
         query = SinkQuery(config, self.state, self._folder / "checkpoint")
         self.sink = ReplicaSink(table_format, {}, self._options, query)

@@ -3,6 +3,7 @@ them: they equal the source, or stop."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,6 @@ class Tables:
 
     def codes(self) -> dict[str, str]:
         """Codes of the stopped tables, and `different` for one that differs from its source."""
-        import json
-
         found = {
             json.loads(path.read_text())["name"]: json.loads(path.read_text())["code"]
             for path in self.replication.state.rglob("stopped/*/error.json")
@@ -219,6 +218,12 @@ def test_columns_that_change_in_one_transaction_or_before_they_are_read_are_told
             "ALTER TABLE {0} RENAME c TO d",
             "ALTER TABLE {0} ADD c int DEFAULT 8",
             "INSERT INTO {0} VALUES (5, 5, 5, 5, 55)",
+        ),
+        "added_again_later": (
+            insert,
+            "ALTER TABLE {0} DROP b",
+            "ALTER TABLE {0} ADD b int",
+            "UPDATE {0} SET b = 5 WHERE id = 1",
         ),
         "dropped_again": (
             "ALTER TABLE {0} ADD c int DEFAULT 7",

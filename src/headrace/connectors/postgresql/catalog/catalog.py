@@ -48,7 +48,7 @@ class CatalogColumn(Column):
 
 @dataclass(frozen=True)
 class TableHistory:
-    """What the catalogue knows of earlier versions of a table: whether its file is not the first
+    """The catalogue's entries about earlier versions of a table: whether its file is not the first
     one (VACUUM FULL, TRUNCATE, ALTER TABLE), the transactions that changed its entry last and that
     created it, the columns that were dropped (numbers, and the transactions that dropped them), and
     whether a publication lists columns, so that the log may have only some."""

@@ -1,4 +1,4 @@
-"""What the catalogue and a table prove of its versions before a transaction."""
+"""Proofs about the versions of a table before a transaction, from the catalogue and its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of a table a relation message describes, by their numbers (pg_attribute.attnum).
+"""The numbers (pg_attribute.attnum) of the columns that a relation message describes.
 
 A relation message has names and types, and columns in the order of their numbers. The catalogue may
 be newer, and a name may be another column's by then. A column that no transaction has changed since
@@ -39,7 +39,8 @@ def column_numbers(
     if None not in certain:
         return certain
     places = list(_places(message.columns, present, catalog, xid, kept))
-    places = _chosen(places, message.columns, present, catalog, xid)
+    if len(places) > 1:
+        places = _chosen(places, present, catalog, xid) or places
     if not places:
         return certain
     return [numbers[0] if len({*numbers}) == 1 else None for numbers in zip(*places, strict=True)]
@@ -81,27 +82,17 @@ def _places(
 
 
 def _chosen(
-    places: list[tuple[int, ...]],
-    columns: Sequence[RelationColumn],
-    present: CatalogTable,
-    catalog: CatalogReading,
-    xid: int,
+    places: list[tuple[int, ...]], present: CatalogTable, catalog: CatalogReading, xid: int
 ) -> list[tuple[int, ...]]:
-    """Of several possibilities those with each column that a later transaction dropped. They are
-    not certain if the message is like the table is now: ids of transactions are not in the order in
-    which these ended."""
-    now = {c.number: (c.name, c.type.facts.oid, c.type.typmod) for c in present.columns}
-    logged = [(c.name, c.type_oid, c.type_modifier) for c in columns]
-    if len(places) < 2 or any([now.get(n) for n in numbers] == logged for numbers in places):
-        return places
+    """Return those of several possibilities that have each column that another, later transaction
+    dropped: the order of transactions is that of their ids, and savepoints have ids of their own."""
     later = {
         number
         for number, by in present.history.dropped.items()
-        if catalog.is_since(by, xid) and by != xid
+        if by != xid and catalog.is_since(by, xid)
     }
-    full = [
+    return [
         numbers
         for numbers in places
         if all(number in numbers for number in later if number <= numbers[-1])
     ]
-    return full or places
