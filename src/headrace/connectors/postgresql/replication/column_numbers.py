@@ -84,8 +84,8 @@ def _places(
 def _chosen(
     places: list[tuple[int, ...]], present: CatalogTable, catalog: CatalogReading, xid: int
 ) -> list[tuple[int, ...]]:
-    """Return those of several possibilities that have each column that another, later transaction
-    dropped: the order of transactions is that of their ids, and savepoints have ids of their own."""
+    """Return the possibilities that have each column that another, later transaction
+    dropped: the order of transactions is that of their ids, and savepoints have own ids."""
     later = {
         number
         for number, by in present.history.dropped.items()
