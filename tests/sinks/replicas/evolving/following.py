@@ -142,7 +142,7 @@ class Following:
             name = self.source.full_name(table)
             assert main(["resync", str(file), name, "--checkpoint", str(self.state)]) == 0
         requests = self.state / self.lake.name / "resync"
-        while list(requests.glob("*.json")):
+        while list(requests.rglob("*.json")):
             self.catch_up()  # a copy is over with the micro-batch after it
         assert self.stopped() == {}
 

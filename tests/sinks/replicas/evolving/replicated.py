@@ -214,7 +214,7 @@ class Replicated:
 
     def requests(self) -> list[str]:
         """Names of the tables that are being copied again."""
-        return [path.stem for path in (self.state / self.kind / "resync").glob("*.json")]
+        return [path.stem for path in (self.state / self.kind / "resync").rglob("*.json")]
 
     def catch_up(self, seconds: float = 300) -> None:
         """Waits until what is committed now is in the lake, or kept beside it."""
