@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from headrace.connectors.postgresql.catalog.older_rows import is_since, with_values
+from headrace.connectors.postgresql.catalog.older_rows import is_since, nulls_before
 from headrace.connectors.postgresql.catalog.unique_indexes import UNIQUE_INDEXES, UniqueIndex
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, translate
@@ -418,13 +418,12 @@ def _with_nulls(
     """A rewritten table with the nulls of rows before the transaction `xid` as fillers. ALTER TABLE
     gives the rows that it writes its own transaction, so all rows are searched if there may have
     been one since."""
-    names = [column.name for column in table.unproven]
-    if not names:
+    unproven = {column.name: column.changed_by for column in table.unproven}
+    if not unproven:
         return table
     older = None if is_since(table.history.changed_by, xid, snapshot) else xid
-    found = with_values(connection, table.path, names, older, snapshot)
-    nulls = {name: Filler() for name in names if name not in found}
-    columns = (replace(c, filler=nulls.get(c.name, c.filler)) for c in table.columns)
+    nulls = nulls_before(connection, table.path, unproven, older, snapshot)
+    columns = (replace(c, filler=Filler()) if c.name in nulls else c for c in table.columns)
     return replace(table, columns=tuple(columns))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 import psycopg
 from psycopg import sql
 
 _WRAP = 1 << 32
-_SEARCH_LIMIT = "10s"
+_SEARCH_LIMIT = "5s"
+_SAMPLE = 100
 
 
 def is_since(changed_by: int, xid: int, snapshot: str) -> bool:
@@ -17,37 +18,69 @@ def is_since(changed_by: int, xid: int, snapshot: str) -> bool:
     return (changed_by - xid) % _WRAP < _since(xid, snapshot)
 
 
-def with_values(
+def nulls_before(
     connection: psycopg.Connection,
     table: tuple[str, str],
-    names: Iterable[str],
+    columns: Mapping[str, int],
     xid: int | None,
     snapshot: str,
 ) -> set[str]:
-    """Return those of the columns in which a row before the transaction `xid` (None: any row) has a
-    value. A query reads until the first such row; all columns have one if it fails or takes long,
-    which leaves the transaction of `connection` intact."""
-    columns = list(names)
-    older: sql.Composable = sql.SQL("true")
-    if xid is not None:
-        window = sql.Literal(xid), sql.Literal(_since(xid, snapshot))
-        older = sql.SQL("((xmin::text::bigint - {}) & 4294967295) >= {}").format(*window)
-    found = sql.SQL(", ").join(
-        sql.SQL("EXISTS (SELECT FROM {} WHERE {} IS NOT NULL AND {})").format(
+    """Return those of the columns that had null in all rows when they were added. `columns` are
+    names, and the transactions that changed them last; `xid` is the transaction before which a row
+    with a value shows the contrary (None: any such row does). The transaction of `connection` stays
+    intact; a query that fails or takes long proves nothing.
+
+    ADD COLUMN gives all rows a null or all rows a value, and a rewrite of the table by ALTER TABLE
+    gives all rows its transaction. So a few rows from before the column prove it, which a table of
+    any size has at its beginning. Without such rows, all rows are searched.
+    """
+    searched = list(columns)
+    samples = [_sample(table, name, by, snapshot) for name, by in columns.items()]
+    found = dict(zip(searched, _answers(connection, samples), strict=True))
+    nulls = {name for name, is_null in found.items() if is_null}
+    searched = [name for name, is_null in found.items() if is_null is None]
+    older = _is_older(xid, snapshot)
+    exist = [
+        sql.SQL("NOT EXISTS (SELECT FROM {} WHERE {} IS NOT NULL AND {})").format(
             sql.Identifier(*table), sql.Identifier(name), older
         )
-        for name in columns
+        for name in searched
+    ]
+    answers = zip(searched, _answers(connection, exist), strict=True)
+    return nulls | {name for name, is_null in answers if is_null}
+
+
+def _sample(table: tuple[str, str], name: str, by: int, snapshot: str) -> sql.Composable:
+    return sql.SQL(
+        "(SELECT bool_and(c IS NULL) FROM (SELECT {} c FROM {} WHERE {} LIMIT {}) rows)"
+    ).format(
+        sql.Identifier(name), sql.Identifier(*table), _is_older(by, snapshot), sql.Literal(_SAMPLE)
     )
+
+
+def _is_older(xid: int | None, snapshot: str) -> sql.Composable:
+    if xid is None:
+        return sql.SQL("true")
+    window = sql.Literal(xid), sql.Literal(_since(xid, snapshot))
+    return sql.SQL("((xmin::text::bigint - {}) & 4294967295) >= {}").format(*window)
+
+
+def _answers(
+    connection: psycopg.Connection, questions: Sequence[sql.Composable]
+) -> list[bool | None]:
+    if not questions:
+        return []
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL statement_timeout = '{_SEARCH_LIMIT}'".encode())
-            row = connection.execute(sql.SQL("SELECT {}").format(found)).fetchone()
+            asked = sql.SQL("SELECT {}").format(sql.SQL(", ").join(questions))
+            row = connection.execute(asked).fetchone()
     except psycopg.Error:
         if connection.closed or connection.broken:
             raise
-        return set(columns)
+        return [None] * len(questions)
     assert row is not None
-    return {name for name, exists in zip(columns, row, strict=True) if exists}
+    return list(row)
 
 
 def _since(xid: int, snapshot: str) -> int:
