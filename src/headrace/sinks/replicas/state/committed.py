@@ -29,6 +29,7 @@ class CommittedBatches:
     def note(self, numbers: Mapping[TableName, int | None]) -> None:
         """Record the last micro-batches of tables. Raises OSError."""
         known = {str(name): number for name, number in numbers.items() if number is not None}
-        if any(self._numbers.get(name) != number for name, number in known.items()):
-            self._numbers |= known
-            replace_text(self._path, json.dumps(self._numbers))
+        numbers = self._numbers | known
+        if numbers != self._numbers:
+            replace_text(self._path, json.dumps(numbers))
+            self._numbers = numbers
