@@ -14,7 +14,7 @@ from headrace.sinks.iceberg.jvm import IcebergJvm
 from headrace.sinks.iceberg.live_files import live_files
 from headrace.sinks.iceberg.s3 import access_of
 from headrace.sinks.iceberg.storage import IcebergStorage, file_path
-from headrace.sinks.iceberg.transaction import IcebergTransaction
+from headrace.sinks.iceberg.transaction import ROWS, IcebergTransaction, live_rows
 from headrace.sinks.iceberg.types import table_schema
 from headrace.sinks.replicas.lake import (
     COMMENT,
@@ -138,9 +138,10 @@ class IcebergTable:
         )
 
     def foreign_changes(self) -> Sequence[str]:
-        """See LakeTable: one sentence per snapshot. Snapshots that have expired are left out."""
+        """See LakeTable: one sentence per snapshot. Snapshots that have expired are left out, but
+        for the rows that they added or deleted."""
         made: list[str] = []
-        own = None
+        own = parent = None
         with self._java.failing("read its snapshots", self.name):
             last = snapshot = self._table.currentSnapshot()
             while snapshot is not None and len(made) < _MOST_NAMED:
@@ -161,7 +162,20 @@ class IcebergTable:
                     )
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self._table.snapshot(parent)
+            if snapshot is None and parent is not None and not made:
+                self._read()
+                made += self._rows_changed()
             return made if last is None else self._rolled_back(last, own) + made
+
+    def _rows_changed(self) -> list[str]:
+        """A sentence if the live rows are not as many as after headrace's last commit."""
+        self._plan()
+        rows, known = live_rows(self._files), self._properties.get(ROWS)
+        if known is None or int(known) == rows:
+            return []
+        return [
+            f"Snapshots that have expired: the table has {rows:,} rows instead of {int(known):,}"
+        ]
 
     def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
         """Update the state after a commit on the state of the last `begin`."""

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from headrace.sinks.iceberg.jvm import IcebergJvm
 from headrace.sinks.iceberg.storage import IcebergStorage
-from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableName
+from headrace.sinks.replicas.lake import QUERY, DataFile, Storage, TableChange, TableName
+
+ROWS = "headrace.rows"
+"""The table property with the number of live rows after headrace's last commit."""
+
+
+def live_rows(files: Iterable[DataFile]) -> int:
+    """Return the number of live rows in files."""
+    return sum(file.rows - file.deleted for file in files)
 
 
 class IcebergTransaction:
@@ -43,7 +51,8 @@ class IcebergTransaction:
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         """See Transaction. A change without files makes no snapshot, only properties."""
         with self._java.failing("commit", self._name, commits=True):
-            staged = None
+            staged, counted = None, dict[str, str]()
+            files = self._after(change)
             if change.added or change.vectors or change.removed:
                 if change.is_compaction:
                     self._rewrite(change, properties)
@@ -52,7 +61,9 @@ class IcebergTransaction:
                 else:
                     self._row_delta(change, properties)
                 staged = self._transaction.table().currentSnapshot().snapshotId()
-            if merged := dict(self._properties) | dict(properties):
+                if QUERY in properties:
+                    counted[ROWS] = str(live_rows(files))
+            if merged := dict(self._properties) | dict(properties) | counted:
                 update = self._transaction.updateProperties()
                 for name, value in merged.items():
                     if value:
@@ -61,7 +72,7 @@ class IcebergTransaction:
                         update.remove(name)
                 update.commit()
             self._transaction.commitTransaction()
-        self._committed(staged, self._after(change))
+        self._committed(staged, files)
         made = self._snapshot if staged is None else staged
         return "" if made is None else str(made)
 

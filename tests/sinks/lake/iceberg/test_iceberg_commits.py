@@ -217,6 +217,21 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
     assert by_pyiceberg(tmp_path) == kept.expected()
 
 
+def test_rows_that_others_deleted_in_expired_snapshots_are_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(3):
+        kept.apply([row(number)])
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    others.commit(TableChange(removed=others.files[:1]), {})
+    compact(other)
+    other.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    kept.table.refresh()
+    assert kept.table.foreign_changes() == [
+        "Snapshots that have expired: the table has 2 rows instead of 3"
+    ]
+
+
 def test_a_snapshot_expires_by_the_time_at_which_another_one_replaced_it(
     lake: Lake, tmp_path: Path
 ) -> None:
