@@ -29,7 +29,7 @@ class CommittedBatches:
     def note(self, numbers: Mapping[TableName, int | None]) -> None:
         """Record the last micro-batches of tables. Raises OSError."""
         known = {str(name): number for name, number in numbers.items() if number is not None}
-        numbers = self._numbers | known
-        if numbers != self._numbers:
-            replace_text(self._path, json.dumps(numbers))
-            self._numbers = numbers
+        later = self._numbers | known
+        if later != self._numbers:
+            replace_text(self._path, json.dumps(later))
+            self._numbers = later
