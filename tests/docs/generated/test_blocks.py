@@ -38,7 +38,7 @@ def test_a_numbered_member_begins_a_line_that_ends_with_its_number(
 ) -> None:
     name = data.draw(st.sampled_from(sorted(value)))
     text = layout(value, {(name,): 7})
-    (line,) = (line for line in text.splitlines() if line.endswith("  // 7"))
+    (line,) = (line for line in text.split("\n") if line.endswith("  // 7"))
     assert line.startswith(f"  {json.dumps(name)}: ")
     assert json.loads(re.sub(r"  // 7$", "", text, flags=re.M)) == value
 

@@ -15,6 +15,7 @@ OTHER_KEEPER = "replicas.other_keeper"
 OTHER_MODE = "replicas.other_mode"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
 OLDER_TABLE = "replicas.older_table"
+TABLE_GONE = "replicas.table_gone"
 
 
 def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
@@ -172,14 +173,20 @@ def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
 def require_committed(table: TableName, number: str | None, committed: int) -> None:
     """Refuse a table without the micro-batches that its query has committed to it. `number` is the
     last one that it has (None: it is gone, or has none). Raises
-    HeadraceError("replicas.older_table")."""
-    if number is not None and int(number) >= committed:
+    HeadraceError("replicas.older_table"), ("replicas.table_gone")."""
+    if number is None:
+        raise HeadraceError(
+            TABLE_GONE,
+            f"The table {table} is not there, and this query has committed micro-batch {committed} "
+            "to it",
+            "Make the storage of the tables available again, or begin with a new checkpoint.",
+        )
+    if int(number) >= committed:
         return
-    what = "no micro-batch" if number is None else f"micro-batch {number}"
     raise HeadraceError(
         OLDER_TABLE,
-        f"The table {table} has {what} of this query, which has committed {committed} to it: it "
-        "was deleted, or restored from a backup",
+        f"The table {table} has micro-batch {number} of this query, which has committed "
+        f"{committed} to it: it was restored from a backup",
         f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
     )
 

@@ -63,7 +63,12 @@ from headrace.sinks.replicas.source_columns import (
 )
 
 log = logging.getLogger(__name__)
-FENCES = (refusals.OTHER_KEEPER, refusals.OLDER_CHECKPOINT, refusals.OTHER_MODE)
+FENCES = (
+    refusals.OTHER_KEEPER,
+    refusals.OLDER_CHECKPOINT,
+    refusals.OTHER_MODE,
+    refusals.TABLE_GONE,
+)
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
 table, it has more than the checkpoint of its query, or another mode."""
 _MOST_TRIES = 5

@@ -35,6 +35,7 @@ TABLE = Driver(
         "psycopg.pq.TransactionStatus": pq.TransactionStatus,
         "psycopg.pq.abc.PGconn": pq.PGconn,
         "psycopg.pq.abc.PGresult": pq.PGresult,
+        "psycopg.sql.Composable": sql.Composable,
         "psycopg.sql.Composed": sql.Composed,
         "psycopg.sql.Identifier": sql.Identifier,
         "psycopg.sql.Literal": sql.Literal,
