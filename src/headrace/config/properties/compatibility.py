@@ -35,8 +35,8 @@ class RecordBoundsConfig(Configuration):
 
 
 class TableIdentityConfig(Configuration):
-    """Properties of connectors that can detect dropped and renamed tables, and read their ids only
-    if these are needed."""
+    """Properties of connectors that can detect dropped and renamed tables and columns, and read
+    what that takes only if it is needed."""
 
     headrace_table_identity = Property(
         "headrace.table.identity",
@@ -46,5 +46,6 @@ class TableIdentityConfig(Configuration):
         "How a table or collection is identified: by its `name`, as in Debezium, or by the "
         "database's `id`, so that a table that was dropped and created again, renamed or "
         "exchanged counts as another one. Sinks of replicas set `id`, and stop a table whose id "
-        "changed.",
+        "changed. With `id`, connectors whose catalogue does not say which value older rows have "
+        "in a new column also search the rows.",
     )

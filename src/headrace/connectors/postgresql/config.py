@@ -23,6 +23,7 @@ from headrace.config.kinds import (
     milliseconds,
     one_of,
 )
+from headrace.config.properties.compatibility import TableIdentityConfig
 from headrace.config.properties.execution import TokensConfig
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.properties.without_history import WithoutHistoryConfig
@@ -48,7 +49,7 @@ _IDENTITIES: ValueKind[tuple[IdentityRule, ...]] = ValueKind(
 )
 
 
-class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
+class PostgresConfig(TableIdentityConfig, TokensConfig, WithoutHistoryConfig, RelationalConfig):
     """Debezium's PostgreSQL connector, version 3.x."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (

@@ -289,9 +289,9 @@ def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> He
 def _uncertain(name: TableName, columns: list[Column]) -> HeadraceError:
     return HeadraceError(
         "replicas.column_ambiguous",
-        f"{name}: {_types(columns)} was renamed, or dropped and added again, at the source, in the "
-        "transaction of a change, or several times before headrace read it, and the log does not "
-        "say which of the columns has the values",
+        f"{name}: at the source, {_types(columns)} was renamed, or dropped and added again, in the "
+        "transaction of a change or several times before headrace read the change, and the log "
+        "does not say which of these columns the change is for",
         f"Copy the table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 

@@ -70,7 +70,7 @@ FENCES = (
     refusals.TABLE_GONE,
 )
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
-table, it has more than the checkpoint of its query, or another mode."""
+table, it has more than the checkpoint of its query, or another mode, or it is gone."""
 _MOST_TRIES = 5
 
 
@@ -408,8 +408,8 @@ class Replica:
         before = properties.get(BATCH, "-1")
         upkeep = replace(batch, number=int(before)).upkeep_name
         names = [file.path.rpartition("/")[2] for file in transaction.files]
-        may_be = any(upkeep in name or not batch.is_of_query(name) for name in names)
-        if properties.get(UPKEEP) != before and not may_be:
+        may_be_live = any(upkeep in name or not batch.is_of_query(name) for name in names)
+        if properties.get(UPKEEP) != before and not may_be_live:
             transaction.storage.sweep(upkeep)
 
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:

@@ -329,7 +329,7 @@ def test_a_rollback_by_others_is_named(lake: Lake) -> None:
     assert len(kept.table.begin(NO_CHANGE).files) == 1
 
 
-def test_a_rollback_by_others_behind_another_commit_of_theirs_is_named(lake: Lake) -> None:
+def test_a_rollback_by_others_after_another_commit_of_theirs_is_named(lake: Lake) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     kept.apply([row(1)])
     first = kept.table.version()
@@ -356,7 +356,7 @@ def test_a_rollback_by_others_behind_another_commit_of_theirs_is_named(lake: Lak
     assert kept.table.foreign_changes() == []
 
 
-def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_told(
+def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_returned(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))

@@ -68,6 +68,7 @@ def test_a_table_with_a_column_of_every_type_is_read_back(lake: Lake, tmp_path: 
         "headrace.key": '["id"]',
         QUERY: "q",
         BATCH: "1",
+        "headrace.rows": "3",
     }
 
 

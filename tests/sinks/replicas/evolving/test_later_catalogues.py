@@ -170,7 +170,7 @@ def test_a_column_that_was_left_out_before_stops_its_table(tables: Tables) -> No
     assert tables.codes() == {"t": UNKNOWN}
 
 
-def test_columns_that_change_in_one_transaction_or_before_they_are_read_are_told_apart(
+def test_columns_that_change_in_one_transaction_or_before_they_are_read_are_distinguished(
     tables: Tables,
 ) -> None:
     exchange = (

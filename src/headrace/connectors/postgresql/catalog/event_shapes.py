@@ -55,17 +55,17 @@ def _of_partitions(
     made = catalog.via_root(config.publication_name)
     via_root = config.publish_via_partition_root if made is None else made
     publication = f"the publication {config.publication_name} names changes"
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for table in tables:
         partitions = sorted(name for name, root in inside.items() if root == table.id)
         if table.partitioned and not via_root:
-            found[table.name] = f"{publication} by the partitions, not by the table"
+            reasons[table.name] = f"{publication} by the partitions, not by the table"
         elif partitions:
-            found[table.name] = (
+            reasons[table.name] = (
                 f"{publication} by the table, so its partitions {named(partitions)}, which are "
                 "captured as well, get none"
             )
-    return found
+    return reasons
 
 
 def _with_left_out(shape: Shape, what: str | None) -> Shape:

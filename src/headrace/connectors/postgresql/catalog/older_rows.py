@@ -34,19 +34,18 @@ def nulls_before(
     gives all rows its transaction. So a few rows from before the column prove it, which a table of
     any size has at its beginning. Without such rows, all rows are searched.
     """
-    searched = list(columns)
     samples = [_sample(table, name, by, snapshot) for name, by in columns.items()]
-    found = dict(zip(searched, _answers(connection, samples), strict=True))
-    nulls = {name for name, is_null in found.items() if is_null}
-    searched = [name for name, is_null in found.items() if is_null is None]
+    sampled = dict(zip(columns, _answers(connection, samples), strict=True))
+    nulls = {name for name, is_null in sampled.items() if is_null}
+    searched = [name for name, is_null in sampled.items() if is_null is None]
     older = _is_older(xid, snapshot)
-    exist = [
+    searches = [
         sql.SQL("NOT EXISTS (SELECT FROM {} WHERE {} IS NOT NULL AND {})").format(
             sql.Identifier(*table), sql.Identifier(name), older
         )
         for name in searched
     ]
-    answers = zip(searched, _answers(connection, exist), strict=True)
+    answers = zip(searched, _answers(connection, searches), strict=True)
     return nulls | {name for name, is_null in answers if is_null}
 
 
@@ -68,6 +67,7 @@ def _is_older(xid: int | None, snapshot: str) -> sql.Composable:
 def _answers(
     connection: psycopg.Connection, questions: Sequence[sql.Composable]
 ) -> list[bool | None]:
+    """The answers of the database, all None if the query fails or takes too long."""
     if not questions:
         return []
     try:

@@ -23,11 +23,19 @@ _BY_KEY = ("d", "i")
 
 
 class LoggedTables(KnownTables[CatalogReading]):
-    """Readings of the catalogue by the oid of a relation message; see KnownTables."""
+    """Readings of the catalogue by the oid of a relation message; see KnownTables. With
+    `proves_nulls` they also say which new columns are null in older rows, which may have to be
+    searched in the rows."""
 
-    def __init__(self, catalog: Catalog, first: CatalogReading | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        first: CatalogReading | None = None,
+        *,
+        proves_nulls: bool = False,
+    ) -> None:
         super().__init__(catalog, first, CONNECTOR)
-        self._tables = catalog
+        self._tables, self._proves_nulls = catalog, proves_nulls
 
     def known(self, message: RelationMessage, xid: int) -> CatalogReading | None:
         """The catalogue's description of the table and its types for `xid`, a transaction of the
@@ -36,9 +44,8 @@ class LoggedTables(KnownTables[CatalogReading]):
         if reading is None or any(c.type_oid not in reading.types for c in message.columns):
             return None
         table = reading.describe(message.oid)
-        if table is not None and table.unproven and reading.older_than != xid:
-            return None
-        return reading
+        is_unproven = self._proves_nulls and table is not None and bool(table.unproven)
+        return None if is_unproven and reading.older_than != xid else reading
 
     def ask(self, messages: Iterable[RelationMessage], xid: int) -> None:
         """Begin to read the tables and types of `messages`, for this transaction and later ones."""
@@ -46,8 +53,11 @@ class LoggedTables(KnownTables[CatalogReading]):
         oids = [message.oid for message in relations]
         names = [(message.schema, message.table) for message in relations]
         types = [column.type_oid for message in relations for column in message.columns]
+        older_than = xid if self._proves_nulls else None
         self.begin_reading(
-            oids, lambda: self._tables.read(oids, names=names, types=types, older_than=xid), xid
+            oids,
+            lambda: self._tables.read(oids, names=names, types=types, older_than=older_than),
+            xid,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.config.properties.modes import TableIdentity
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
@@ -45,7 +46,11 @@ class Log:
         decoder.load_kernel()
         self._await_slot(start)
         compared = settings if config.skip_messages_without_change else None
-        tables = LoggedTables(Catalog(config), self.readiness.reading_now())
+        tables = LoggedTables(
+            Catalog(config),
+            self.readiness.reading_now(),
+            proves_nulls=config.headrace_table_identity is TableIdentity.ID,
+        )
         relations = Relations(run.capture, tables, config.topic_prefix, compared=compared)
         counts = transaction_counts(config, settings.format)
         signals = self._signals(greets=greets)

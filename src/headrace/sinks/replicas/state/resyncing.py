@@ -77,18 +77,16 @@ class Resync:
         }
         replace_text(self._path, json.dumps(known))
 
-    def begin(self, files: Iterable[str]) -> Resync:
-        """Return and write the copy of a request, and delete the request unless another one has
+    def begin(self, files: Iterable[str]) -> None:
+        """Write the copy of a request, and delete the request unless another one has
         replaced it. `files` are the table's data files. Raises OSError."""
-        copy = replace(self, stage=Stage.BEGUN, files=tuple(files))
-        copy.write()
+        replace(self, stage=Stage.BEGUN, files=tuple(files)).write()
         taken = self._path.with_suffix(".taken")
         self._path.replace(taken)
         if _of_file(self.folder, taken) != self:  # requested once more
             with suppress(FileExistsError):
                 os.link(taken, self._path)
         taken.unlink()
-        return copy
 
     def copying(self) -> Resync:
         """Return and write the copy whose table takes changes. Raises OSError."""
@@ -182,9 +180,10 @@ def resyncs(folder: Path) -> Iterator[Resync]:
 
 
 def new_epoch(before: Mapping[str, Any], offset: Mapping[str, Any]) -> int:
-    """Return the epoch that begins with a range in which a snapshot reads all tables, because the
-    log from `before` on was lost or is not read; 0: no epoch begins. A first copy that restarts
-    does not count, unless the log was lost: the log has the changes since its first start."""
+    """Return the epoch that begins with `offset`, the end of a range in which a snapshot reads all
+    tables because the log from `before` on was lost or is not read; 0: no epoch begins. A first
+    copy that restarts does not count, unless the log was lost: the log has the changes since its
+    first start."""
     epoch, former = offset.get("epoch", 0), before.get("epoch", 0)
     begins = 0 < former < epoch and _reads_all(offset)
     return epoch if begins and (offset.get("gap") or not _reads_all(before)) else 0
