@@ -41,6 +41,7 @@ ELSEWHERE = {
     "postgresql.limit_reached": "test_settings_of_postgresql",
     "postgresql.slot_missing": "test_what_the_checkpoint_of_postgresql_expects",
     "postgresql.slot_moved": "test_what_the_checkpoint_of_postgresql_expects",
+    "postgresql.position_ahead": "test_what_the_checkpoint_of_postgresql_expects",
 }
 """Codes that need more than a case has, and their tests in test_preconditions."""
 EXEMPT = {

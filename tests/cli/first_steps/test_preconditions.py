@@ -208,6 +208,9 @@ def test_what_the_checkpoint_of_postgresql_expects(
     said = preconditions.asked(sound)
     assert (said.errors, said.raised) == (set(), set())
     assert "postgresql.not_published" in said.warnings
+    preconditions.store({**reader.offsets[-1], "lsn_commit": 1 << 60})
+    compare(preconditions, sound, Case("postgresql.position_ahead"), monkeypatch)
+    preconditions.store(reader.offsets[-1])
     shop.execute("DROP TABLE late; INSERT INTO t VALUES (1)")
     shop.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (shop.name,))
     compare(preconditions, sound, Case("postgresql.slot_moved"), monkeypatch)

@@ -18,17 +18,19 @@ from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
-SLOT_MISSING, SLOT_LOST, SLOT_MOVED = LOST = (
+SLOT_MISSING, SLOT_LOST, SLOT_MOVED, POSITION_AHEAD = LOST = (
     "postgresql.slot_missing",
     "postgresql.slot_lost",
     "postgresql.slot_moved",
+    "postgresql.position_ahead",
 )
 """Codes of errors that mean that the log from the stored position on is gone."""
 
 
 @dataclass(frozen=True)
 class SlotState:
-    """A row of pg_replication_slots; LSNs as integers, None where the server has none."""
+    """A row of pg_replication_slots; LSNs as integers, None where the server has none. `log_end` is
+    the end of the server's log; None on a standby, which may not have replayed it yet."""
 
     plugin: str | None
     slot_type: str
@@ -36,6 +38,7 @@ class SlotState:
     active_pid: int | None
     confirmed_flush_lsn: int | None
     wal_status: str | None
+    log_end: int | None
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,14 @@ def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
     """The slot's state, or None when there is no such slot."""
     row = connection.execute(
         "SELECT plugin, slot_type, database, active_pid, confirmed_flush_lsn::text,"
-        " to_jsonb(s)->>'wal_status' FROM pg_replication_slots s WHERE slot_name = %s",
+        " to_jsonb(s)->>'wal_status', CASE WHEN NOT pg_is_in_recovery() THEN"
+        " pg_current_wal_insert_lsn()::text END FROM pg_replication_slots s WHERE slot_name = %s",
         (name,),
     ).fetchone()
     if row is None:
         return None
-    confirmed = None if row[4] is None else parse_lsn(row[4])
-    return SlotState(row[0], row[1], row[2], row[3], confirmed, row[5])
+    confirmed, log_end = (None if lsn is None else parse_lsn(lsn) for lsn in (row[4], row[6]))
+    return SlotState(row[0], row[1], row[2], row[3], confirmed, row[5], log_end)
 
 
 def lost_wal(what: str, drop: str = "Drop the slot") -> HeadraceError:
@@ -106,7 +110,8 @@ def lost_position(
     state: SlotState | None, stored: PostgresOffset, config: PostgresConfig
 ) -> HeadraceError | None:
     """The error if the log from `stored` on is gone, else None: the slot is missing, lost, or
-    beyond the position, because another consumer advanced it (Invariant 1; always checked).
+    beyond the position, because another consumer advanced it (Invariant 1; always checked); or the
+    server's log ends before the position, because it is an earlier state of the server.
 
     Raises HeadraceError("postgresql.slot_unsuitable").
     """
@@ -124,7 +129,16 @@ def lost_position(
         if error.code == SLOT_LOST:
             return error
         raise
-    confirmed = state.confirmed_flush_lsn
+    confirmed, end = state.confirmed_flush_lsn, state.log_end
+    if end is not None and end < position:
+        return HeadraceError(
+            POSITION_AHEAD,
+            f"The checkpoint is at {format_lsn(position)}, and the server's log ends at "
+            f"{format_lsn(end)}: the server was restored from a backup, or a standby without the "
+            "end of the log was promoted",
+            "Some changes that were read do not exist at the source any more: start with a new "
+            "checkpoint, or set snapshot.mode=when_needed (either takes a new snapshot).",
+        )
     if confirmed is None or confirmed <= position:
         return None
     return HeadraceError(

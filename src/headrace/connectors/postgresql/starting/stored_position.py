@@ -10,6 +10,7 @@ from headrace.connectors.postgresql.connection import connect
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.replication.slot import (
     LOST,
+    POSITION_AHEAD,
     SLOT_LOST,
     SLOT_MOVED,
     SlotState,
@@ -113,9 +114,9 @@ class StoredPosition:
             self.drop()
 
     def keep(self, lost: Lost) -> None:
-        """Drop the slot: after the skipped range it could be valid again, so that the gap would go
-        unnoticed."""
-        if lost.error.code == SLOT_MOVED:
+        """Drop the slot: after the skipped range, or when the log has grown, it could be valid
+        again, so that the gap would go unnoticed."""
+        if lost.error.code in (SLOT_MOVED, POSITION_AHEAD):
             self.drop()
             if self._slot() is not None:
                 raise lost.error
