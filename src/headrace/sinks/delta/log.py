@@ -14,9 +14,9 @@ _OWN_ENGINE = "headrace"
 
 
 def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list[str]:
-    """Return the changes of rows by other writers, from this version down to headrace's last one,
-    the newest first, one sentence each. Compactions are left out, and versions whose log is
-    deleted."""
+    """Return the changes of rows by other writers, from this version down to headrace's last
+    change of rows, the newest first, one sentence each. Compactions are left out, also headrace's,
+    and versions whose log is deleted."""
     made: list[str] = []
     while version >= 0 and len(made) < _MOST_NAMED:
         try:
@@ -24,10 +24,12 @@ def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) 
         except (OSError, ValueError):
             break
         infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
-        if any(_OWN_ENGINE in str(info.get("engineInfo")) for info in infos):
-            break
         files = [action.get("add") or action.get("remove") or {} for action in actions]
-        if any(file.get("dataChange") for file in files):
+        moves_rows = any(file.get("dataChange") for file in files)
+        if any(_OWN_ENGINE in str(info.get("engineInfo")) for info in infos):
+            if moves_rows or any("txn" in action for action in actions):
+                break
+        elif moves_rows:
             made.append(last_commit(filesystem, root, version))
         version -= 1
     return made

@@ -33,9 +33,10 @@ KEY, MODE, SOURCE, QUERY, BATCH, POSITION, TIME, BOUNDARY = (
 replica), the source table and its columns (JSON), the id of the query that keeps it, the number of
 its last micro-batch in the table, the source's position after it (JSON), the time of its commit
 (ISO 8601), and whether the position is between transactions (`true` or `false`)."""
-UPKEEP, PLACE = f"{OURS}upkeep", f"{OURS}place"
-"""Properties of a table: the number of the micro-batch after which the query last committed files
-of its upkeep, and in a history the sequence of the last change (absent: there was none)."""
+RUN, UPKEEP, PLACE = f"{OURS}run", f"{OURS}upkeep", f"{OURS}place"
+"""Properties of a table: the run of the query that committed its last micro-batch, the number of
+the micro-batch after which the query last committed files of its upkeep, and in a history the
+sequence of the last change (absent: there was none)."""
 
 COMMENT = "comment"
 """The table property with the comment of the source's table."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.findings import counted
+from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.files.compacting import compact
 from headrace.sinks.replicas.files.erasing import EraseStep, erase_keys
 from headrace.sinks.replicas.files.s3 import answering
@@ -78,7 +79,8 @@ def maintain(
     lake: Lake, names: Iterable[TableName], runner: Runner, older_than: datetime
 ) -> Iterator[Upkeep]:
     """Maintain tables one after the other; their query may be running. Snapshots that were replaced
-    before `older_than` expire. Raises HeadraceError."""
+    before `older_than` expire, unless somebody else has changed rows: they show it to the query.
+    Raises HeadraceError."""
     for name in names:
         try:
             table = lake.table(name)
@@ -89,7 +91,14 @@ def maintain(
         if table is None:
             continue
         merged, made = merge_small_files(table, runner)
-        table.expire(older_than)
+        if foreign := table.foreign_changes():
+            log.warning(
+                "%s: its former versions are kept, because somebody else changed rows: %s",
+                name,
+                "; ".join(foreign),
+            )
+        else:
+            table.expire(older_than)
         yield Upkeep(name, merged, made)
 
 
@@ -149,10 +158,13 @@ class Erased:
 def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased:
     """Erase every row of a key: files that contain one are rewritten and deleted, and older
     snapshots expire. `key` has values of columns as in JSON. The query of the table must not run:
-    deleted files may be read by it. Raises HeadraceError, and ("replicas.no_such_key") for other
-    columns than those of the key, or values that these cannot have."""
+    deleted files may be read by it. Raises HeadraceError, ("replicas.no_such_key") for other
+    columns than those of the key, or values that these cannot have, and
+    ("replicas.changed_by_others"): the erasure would hide these changes from the query."""
     for attempt in range(1, _MOST_TRIES + 1):
         transaction = table.begin(ColumnChange())
+        if foreign := table.foreign_changes():
+            raise refusals.changed_by_others(table.name, foreign)
         keys = _keys_of(table, key)
         name = f"headrace-erasure-{uuid.uuid4().hex[:8]}-"
         steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]

@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.sinks.replicas.changes.part import Part
-from headrace.sinks.replicas.lake import BATCH, BOUNDARY, POSITION, QUERY, TIME, TableSchema
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    BOUNDARY,
+    POSITION,
+    QUERY,
+    RUN,
+    TIME,
+    TableSchema,
+)
 
 
 def files_of(query: str) -> str:
@@ -18,18 +26,23 @@ def files_of(query: str) -> str:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A micro-batch of a query: its number, the query's id, the position after it (JSON), and
-    whether this is between transactions."""
+    """A micro-batch of a query: its number, the query's id, the position after it (JSON), whether
+    this is between transactions, and the id of the query's present run (empty: not known)."""
 
     query: str
     number: int
     position: str
     is_boundary: bool = False
+    run: str = ""
 
     @property
     def name(self) -> str:
-        """The prefix of the names of its files."""
+        """The prefix of the names of its files, in all runs."""
         return f"{files_of(self.query)}{self.number}"
+
+    def attempt_name(self, attempt: int) -> str:
+        """Return the prefix of the names of files that an attempt of this run writes."""
+        return "-".join(filter(None, (self.name, self.run[:8], str(attempt))))
 
     @property
     def before(self) -> MicroBatch:
@@ -50,6 +63,7 @@ class MicroBatch:
         """The properties of a table after this micro-batch."""
         return {
             QUERY: self.query,
+            **({RUN: self.run} if self.run else {}),
             BATCH: str(self.number),
             POSITION: self.position,
             TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -13,6 +13,7 @@ NO_ENVELOPE = "replicas.no_envelope"
 OLDER_CHECKPOINT = "replicas.older_checkpoint"
 OTHER_KEEPER = "replicas.other_keeper"
 OTHER_MODE = "replicas.other_mode"
+OTHER_RUN = "replicas.other_run"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
 OLDER_TABLE = "replicas.older_table"
 TABLE_GONE = "replicas.table_gone"
@@ -108,6 +109,16 @@ def older_checkpoint(table: TableName, number: int, planned: int) -> HeadraceErr
         f"has planned {planned} at most: it is older than the table, from a backup perhaps",
         "Go on with the newest checkpoint, or begin with a new one and "
         "headrace.sink.existing=replace: the rows are then copied again.",
+    )
+
+
+def other_run(table: TableName, number: str) -> HeadraceError:
+    return HeadraceError(
+        OTHER_RUN,
+        f"Another run of this query has committed micro-batch {number} to {table} meanwhile: a "
+        "copy of its state folder and checkpoint is in use",
+        "End one of the two runs and delete its copy. If both have committed to tables, begin with "
+        "a new checkpoint and headrace.sink.existing=replace: the rows are then copied again.",
     )
 
 

@@ -20,6 +20,7 @@ from headrace.sinks.replicas.applying.deleted_rows import (
     deletes_change,
     with_deleted_column,
 )
+from headrace.sinks.replicas.applying.other_runs import OtherRuns, sweep_left_files
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
 from headrace.sinks.replicas.columns.following import (
@@ -95,6 +96,7 @@ class Replica:
         self.has_other_deletes = False
         """Whether the existing table was kept with the other kind of deletes until now."""
         self._mode = options.modes.default
+        self._other_runs = OtherRuns(name)
         self.figures = Figures()
 
     @property
@@ -145,6 +147,7 @@ class Replica:
             self._require_planned(table.properties(), query, planned)
         self._lake.announce(self.name)
         self._table = table
+        self._other_runs.begin(table.properties())
         self.has_other_deletes = not is_new and deletes_change(table, is_soft=self._is_soft)
         return is_new
 
@@ -166,20 +169,18 @@ class Replica:
         schemas = [of_json(part.schema) for part in parts if part.schema]
         self._require_source("", schemas)
         newest = max((part for part in parts if part.schema), key=attrgetter("last"), default=None)
-        if self._table is None:
-            if newest is not None:
-                self.prepare(of_json(newest.schema), batch.query)
-            elif (table := self._lake.table(self.name)) is None:
-                return Outcome()  # a TRUNCATE of a table that never had a row here
-            else:
-                self._table = table
+        if self._table is None and newest is not None:
+            self.prepare(of_json(newest.schema), batch.query)
+        elif self._opened() is None:
+            return Outcome()  # a TRUNCATE of a table that never had a row here
         assert self._table is not None
         self._require_mode(schemas, self._table)
         schema = without_own_columns(self._table.schema(), self._mode)
         if newest is not None:
             schema = self._comments.added_to(of_json(newest.schema))
         for attempt in range(1, _MOST_TRIES + 1):
-            work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied, may_empty)
+            name = batch.attempt_name(attempt)
+            work = Work(parts, folder, schema, name, is_copied, may_empty)
             try:
                 return self._attempt(batch, work, count_left_out)
             except HeadraceError as error:
@@ -229,9 +230,7 @@ class Replica:
     def empty(self, batch: MicroBatch) -> None:
         """Remove every row, before a micro-batch: the table is copied again, or was another
         query's. Raises HeadraceError."""
-        table = self._table
-        if table is None:
-            table = self._table = self._lake.table(self.name)
+        table = self._opened()
         if table is None:
             return
         transaction = table.begin(ColumnChange())
@@ -244,11 +243,8 @@ class Replica:
     def files(self) -> list[str]:
         """Return the paths of the live data files; empty if there is no table. Raises
         HeadraceError."""
-        if self._table is None:
-            self._table = self._lake.table(self.name)
-        if self._table is None:
-            return []
-        return [file.path for file in self._table.begin(ColumnChange()).files]
+        table = self._opened()
+        return [] if table is None else [file.path for file in table.begin(ColumnChange()).files]
 
     def remove(self, paths: Collection[str], own: str) -> None:
         """Remove data files that remain from before the table was copied again; names of files that
@@ -256,32 +252,33 @@ class Replica:
         them, which the source no longer has; a change log keeps its files. Raises
         HeadraceError("replicas.copy_incomplete") if somebody else has written files since then,
         which may contain rows of them, and errors of commits."""
-        if self._table is None:
-            self._table = self._lake.table(self.name)
-        if self._table is None or not paths:
+        table = self._opened()
+        if table is None or not paths:
             return
-        self._require_mode([], self._table)
+        self._require_mode([], table)
         if self._mode is Mode.APPEND:
             return
         for attempt in range(1, _MOST_TRIES + 1):
-            self._table.refresh()
-            transaction = self._table.begin(ColumnChange())
+            table.refresh()
+            transaction = table.begin(ColumnChange())
             removed = [file for file in transaction.files if file.path in paths]
             later = {file.path.rpartition("/")[2] for file in transaction.files} - {
                 path.rpartition("/")[2] for path in paths
             }
             if others := sorted(name for name in later if own not in name):
                 raise refusals.merged_meanwhile(self.name, others)
+            if foreign := table.foreign_changes():
+                raise refusals.changed_by_others(self.name, foreign)
             if self._mode is Mode.HISTORY:
                 name = f"{own}closed-{uuid4().hex[:8]}"
-                place = self._table.properties().get(PLACE, "")
+                place = table.properties().get(PLACE, "")
                 change = self._closing(transaction, removed, name, place)
             else:
                 change = TableChange(removed=removed)
             if not (change.removed or change.vectors):
                 return
             try:
-                transaction.commit(change, own_properties(self._table))
+                transaction.commit(change, own_properties(table))
             except HeadraceError as error:
                 if error.code != CONFLICT or attempt == _MOST_TRIES:
                     raise
@@ -312,6 +309,7 @@ class Replica:
         properties = table.properties()
         if QUERY in properties:
             self._require_own(table, batch.query)
+            self._other_runs.require_none(properties, batch)
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
         # A copy that begins replaces all changes by others.
@@ -357,8 +355,6 @@ class Replica:
             columns.require(former, wanted)
             self.empty(batch)
             transaction = columns.begin(table, wanted, work)
-        if not self._own_version:
-            self._sweep(transaction, batch, properties)
         made, applied = apply_batch(
             transaction,
             Batch(
@@ -382,7 +378,9 @@ class Replica:
             marked[PLACE] = max((properties.get(PLACE, ""), *(part.last for part in work.parts)))
         if count_left_out is not None:
             count_left_out(applied.left_out)
-        self._own_version = transaction.commit(made, marked)
+        is_first, self._own_version = not self._own_version, transaction.commit(made, marked)
+        if is_first:
+            sweep_left_files(table, batch, properties, transaction.files)
         self._count_files(transaction, made)
         outcome = Outcome(
             sum(part.rows for part in parts),
@@ -396,21 +394,6 @@ class Replica:
         if not work.is_copied:  # merged files would be neither older nor newer than the copy
             self._look_after(table, int(properties.get(BATCH, -1)), batch)
         return outcome
-
-    def _sweep(
-        self, transaction: Transaction, batch: MicroBatch, properties: Mapping[str, str]
-    ) -> None:
-        """Delete files of this micro-batch, or of the upkeep after the one before it, that a killed
-        run may have left; `properties` are those of the table after that one. Files of an upkeep
-        that was committed stay, because former versions of the table have them. Earlier versions of
-        headrace did not record the commit: then live files have its name, or those of a merge."""
-        transaction.storage.sweep(f"{batch.name}-", transaction.files)
-        before = properties.get(BATCH, "-1")
-        upkeep = replace(batch, number=int(before)).upkeep_name
-        names = [file.path.rpartition("/")[2] for file in transaction.files]
-        may_be_live = any(upkeep in name or not batch.is_of_query(name) for name in names)
-        if properties.get(UPKEEP) != before and not may_be_live:
-            transaction.storage.sweep(upkeep)
 
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
         """Run the upkeep from time to time; its errors do not fail the micro-batch, which is
@@ -438,6 +421,13 @@ class Replica:
         vectors |= {file.path for file, _, _ in change.vectors}
         self.figures.files = len(transaction.files) - len(gone) + len(change.added)
         self.figures.vectors = len(vectors - gone)
+
+    def _opened(self) -> LakeTable | None:
+        """Return the table, which this run may see for the first time; None: it does not exist."""
+        if self._table is None and (table := self._lake.table(self.name)) is not None:
+            self._table = table
+            self._other_runs.begin(table.properties())
+        return self._table
 
     def _found(self, schema: TableSchema) -> LakeTable | None:
         """Return the table in the lake, or None. Raises HeadraceError; if the name is not allowed,

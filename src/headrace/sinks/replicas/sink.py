@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from headrace.connectors.registry import event_shapes, table_comments
 from headrace.errors import HeadraceError
@@ -76,7 +77,7 @@ class ReplicaSink(BatchSink):
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
         self._waiting = WaitingChanges(query.state, self._parts)
-        self._end = NO_END
+        self._end, self._run = NO_END, uuid4().hex
         self._cut_log = CutLog(query.state, table_format.name, options)
         self._cuts = CutTaker(self._cut_log, NewerRows(query.state, query.config))
         tables = CopiedTables(self._replica, self._stop, self._ends_query)
@@ -177,7 +178,8 @@ class ReplicaSink(BatchSink):
                 continue
             try:
                 for number, position, parts in stopped.kept():
-                    batch = MicroBatch(query_of(str(self._checkpoint)), number, position)
+                    query = query_of(str(self._checkpoint))
+                    batch = MicroBatch(query, number, position, run=self._run)
                     self._count(replica.apply(batch, parts, stopped.folder))
                     stopped.drop(number)
             except HeadraceError as error:
@@ -285,7 +287,7 @@ class ReplicaSink(BatchSink):
         offset = planned_offset(self._checkpoint, number) or {}
         place = {name: value for name, value in offset.items() if name not in _ROW_KEY_MEMBERS}
         query, position = query_of(str(self._checkpoint)), json.dumps(place, separators=(",", ":"))
-        return MicroBatch(query, number, position, self._end.is_boundary)
+        return MicroBatch(query, number, position, self._end.is_boundary, self._run)
 
     def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
         """Apply the changes of every table, even if another one fails; then raise the first
@@ -328,7 +330,7 @@ class ReplicaSink(BatchSink):
         return Outcome(sum(part.rows for part in parts))
 
     def _ends_query(self, error: HeadraceError) -> bool:
-        ends_always = error.retriable or error.code == STAGED_TOO_MUCH
+        ends_always = error.retriable or error.code in (STAGED_TOO_MUCH, refusals.OTHER_RUN)
         return ends_always or self._options.errors is Errors.FAIL
 
     def _follow_sources(self, name: TableName, parts: Sequence[Part]) -> None:

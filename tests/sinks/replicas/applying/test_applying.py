@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -20,7 +20,7 @@ from headrace.sinks.replicas.applying.batches import Batch, Limits, apply_batch
 from headrace.sinks.replicas.changes.part import Operation
 from headrace.sinks.replicas.files.compacting import compact
 from headrace.sinks.replicas.files.live_rows import live_rows
-from headrace.sinks.replicas.lake import Column, TableSchema
+from headrace.sinks.replicas.lake import DELETED, Column, TableSchema
 from headrace.sinks.replicas.runners import Argument, Result
 from tests.sinks.replicas.applying.folder_storage import FolderTable
 from tests.sinks.replicas.applying.histories import (
@@ -55,13 +55,19 @@ class PicklingRunner:
 
 
 class Pipeline:
-    """A table, its replay, and batches on their way."""
+    """A table, its replay, and batches on their way. With `soft` deletes, the replay has the rows
+    that are not marked as deleted."""
 
-    def __init__(self, folder: Path, schema: TableSchema, limits: Limits) -> None:
+    def __init__(
+        self, folder: Path, schema: TableSchema, limits: Limits, *, soft: bool = False
+    ) -> None:
         self.folder = folder
         self.schema = schema
         self.limits = limits
-        self.table = FolderTable(folder / "table", schema)
+        self.soft = soft
+        marked = (*schema.columns, Column(DELETED, pa.bool_()))
+        self.stored_schema = TableSchema(marked, schema.key) if soft else schema
+        self.table = FolderTable(folder / "table", self.stored_schema)
         self.replay = Replay()
         (folder / "table").mkdir()
         self.batches = 0
@@ -75,21 +81,31 @@ class Pipeline:
             for place, steps in enumerate(parts)
             if steps
         ]
-        batch = Batch(written, self.folder, self.schema, f"b{self.batches}", "shop.orders")
+        batch = Batch(
+            written,
+            self.folder,
+            self.stored_schema,
+            f"b{self.batches}",
+            "shop.orders",
+            soft_deletes=self.soft,
+        )
         for _ in range(times):
             transaction = self.table.begin()
             change, applied = apply_batch(transaction, batch, PicklingRunner(), self.limits)
             transaction.commit(change, {})
-            assert applied.upserted == sum(file.rows for file in change.added)
+            deleted = applied.deleted if self.soft else 0
+            assert applied.upserted + deleted == sum(file.rows for file in change.added)
             assert applied.bytes == sum(file.size for file in change.added)
         assert [path.name for path in self.folder.glob("apply-*")] == []
         steps = sorted((step for part in parts for step in part), key=lambda numbered: numbered[0])
         self.replay.apply([step for _, step in steps], self.schema)
 
     def check(self) -> None:
-        found = {tuple(row[name] for name in self.schema.key): row for row in self.table.rows()}
-        assert len(found) == len(self.table.rows())
-        assert found == self.replay.rows
+        rows = self.table.rows()
+        stored = {tuple(row[name] for name in self.schema.key): row for row in rows}
+        assert len(stored) == len(rows)
+        live = {key: row for key, row in stored.items() if not row.pop(DELETED, False)}
+        assert live == self.replay.rows
 
 
 @settings(max_examples=120, deadline=None)
@@ -99,12 +115,30 @@ class Pipeline:
     batches=DRAWN,
     divided=st.booleans(),
     is_compacted=st.booleans(),
+    soft=st.booleans(),
+)
+@example(
+    schema=SCHEMAS[0],
+    limits=SMALL,
+    batches=[
+        [("insert", number, 0, 0, 0) for number in (0, 1)],
+        [("delete", 1, 0, 0, 0)],
+        [("move", 0, 1, 1, 0)],
+    ],
+    divided=False,
+    is_compacted=False,
+    soft=True,
 )
 def test_a_table_is_what_a_replay_of_its_changes_gives(
-    schema: TableSchema, limits: Limits, batches: list[Drawn], divided: bool, is_compacted: bool
+    schema: TableSchema,
+    limits: Limits,
+    batches: list[Drawn],
+    divided: bool,
+    is_compacted: bool,
+    soft: bool,
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        pipeline = Pipeline(Path(folder), schema, limits)
+        pipeline = Pipeline(Path(folder), schema, limits, soft=soft)
         writer = Writer(schema, set(range(0, KEYS, 2)))
         first = [
             (place, Change(Operation.INSERT, key_of(schema, number), writer.values(0)))

@@ -23,6 +23,7 @@ from tests.sinks.replicas.applying.replay import Change, changes_table, sequence
 SCHEMA = TableSchema(
     (Column("id", pa.int64()), Column("a", pa.string()), Column("b", pa.int64())), ("id",)
 )
+SOFT = TableSchema((*SCHEMA.columns, Column(DELETED, pa.bool_())), ("id",))
 INSERT, UPDATE, DELETE = Operation.INSERT, Operation.UPDATE, Operation.DELETE
 
 
@@ -200,8 +201,22 @@ def test_a_move_that_the_table_already_has_keeps_its_values() -> None:
     assert rows(fold([table], SCHEMA, moved)) == [(2, "stored", 2)]
 
 
+def test_a_row_that_moves_to_the_key_of_a_deleted_row_keeps_its_own_values() -> None:
+    table = changes(change(DELETE, 1), change(INSERT, 2, 1, b=11))
+    folding = Folding([table], SOFT, soft_deletes=True)
+    assert folding.needed() is not None
+    assert folding.needed()[1] == ("a", "b", DELETED)  # type: ignore[index]
+    stored = kept({"id": 1, "a": "one", "b": 1}, {"id": 2, "a": "two", "b": 2})
+    is_deleted = pa.chunked_array([[False, True]])
+    rows_then = rows(folding.rows(stored.append_column(DELETED, is_deleted)))
+    assert rows_then == [(1, "one", 1, True), (2, "one", 11, False)]
+    # The changes were applied already.
+    is_deleted = pa.chunked_array([[True, None]])
+    stored = kept({"id": 1, "a": "former", "b": 1}, {"id": 2, "a": "one", "b": 11})
+    assert rows(folding.rows(stored.append_column(DELETED, is_deleted)))[1] == rows_then[1]
+
+
 def test_soft_deletes_keep_the_last_values() -> None:
-    soft = TableSchema((*SCHEMA.columns, Column(DELETED, pa.bool_())), ("id",))
     table = changes(
         change(INSERT, 1, a="x", b=1),
         change(DELETE, 1),
@@ -213,7 +228,7 @@ def test_soft_deletes_keep_the_last_values() -> None:
         change(INSERT, 4, a="w", b=4),
         change(DELETE, 5),
     )
-    folding = Folding([table], soft, soft_deletes=True)
+    folding = Folding([table], SOFT, soft_deletes=True)
     needed = folding.needed()
     assert needed is not None
     assert sorted(needed[0]["id"].to_pylist()) == [2, 3, 5]

@@ -122,7 +122,7 @@ class Pipeline:
             folder = parts_folder(self.state)
             made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
             parts.append(replace(made, schema=to_json(SCHEMA)))
-        self.sink._replica(self.table.name)._table = self.table  # type: ignore[assignment]
+        self.sink._replica(self.table.name)._opened()
         is_boundary = is_settled and not (copies or is_inside)
         note_end(
             self.state,

@@ -149,7 +149,10 @@ class Folding:
         if not numbers:
             return None
         places = np.unique(np.concatenate(list(numbers.values())))
-        return self.keys.take(places), tuple(numbers)
+        names = [*numbers]
+        if self._soft and any((each.own != ABSENT).any() for each in self._sources.values()):
+            names.append(DELETED)
+        return self.keys.take(places), tuple(names)
 
     def rows(self, kept: pa.Table | None) -> pa.Table:
         """Return one row for each remaining key, in the order of the keys. `kept` has the stored
@@ -161,7 +164,8 @@ class Folding:
         the row is left out instead.
         """
         stored = self._stored_rows(kept)
-        found = {name: self._places(name, kept, stored) for name in self._sources}
+        live = self._without_deleted(stored, kept)
+        found = {name: self._places(name, kept, stored, live) for name in self._sources}
         rows = self._rows
         known = self._known(found)
         if known is not None:
@@ -244,15 +248,29 @@ class Folding:
             made[numbers[rows]] = rows
         return made
 
+    def _without_deleted(
+        self, stored: NDArray[np.int64], kept: pa.Table | None
+    ) -> NDArray[np.int64]:
+        """Return `stored` with ABSENT for rows that are marked as deleted."""
+        if kept is None or not kept.num_rows or DELETED not in kept.column_names:
+            return stored
+        is_deleted = pc.fill_null(kept[DELETED], False).to_numpy()
+        return np.where((stored != ABSENT) & is_deleted[stored], ABSENT, stored)
+
     def _places(
-        self, name: str, kept: pa.Table | None, stored: NDArray[np.int64]
+        self,
+        name: str,
+        kept: pa.Table | None,
+        stored: NDArray[np.int64],
+        live: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """Return where each row's value of a column is: a row of the changes or, numbered after
-        these, of `kept`; ABSENT: nowhere."""
+        these, of `kept`; ABSENT: nowhere. `stored` and `live` are rows of `kept` by key, the latter
+        without rows that are marked as deleted."""
         sources = self._sources[name]
         if kept is None or name not in kept.column_names:
             return sources.rows
-        places = stored[sources.own]
+        places = live[sources.own]
         places = np.where(places == ABSENT, stored[sources.stored], places)
         places = np.where(places == ABSENT, ABSENT, self._count + places)
         return np.where(sources.rows == ABSENT, places, sources.rows)

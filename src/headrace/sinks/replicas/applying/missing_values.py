@@ -22,7 +22,8 @@ class Sources:
     `stored` are numbers of keys. ABSENT: no such location.
 
     A row that was moved to a key is not stored under it, unless the changes were applied already,
-    and then that row has the value.
+    and then that row has the value. With soft deletes, an earlier row of the key is stored there,
+    marked as deleted: its values are not those of the moved row.
     """
 
     rows: NDArray[np.int64]
