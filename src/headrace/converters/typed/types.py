@@ -94,6 +94,8 @@ def typed_array(schema: Schema, array: pa.Array) -> pa.Array:
     Raises HeadraceError("converters.value_not_representable") for a value that its type cannot
     hold: a decimal with more digits, a text that is not a time.
     """
+    if schema.name == DECIMAL and typed(schema) == TEXT:
+        return _plain_digits(pc.cast(array, TEXT))
     if typed(schema) == array.type:
         return array
     try:
@@ -194,6 +196,16 @@ def _micros(text: str) -> int:
     days = temporal.epoch_day(year, month, day)
     seconds = (days * 24 + hour) * 3600 + minute * 60 + second
     return seconds * 1_000_000 + fraction
+
+
+def _plain_digits(texts: pa.Array) -> pa.Array:
+    """Convert texts of decimals to digits without an exponent, which Java's BigDecimal writes for
+    small numbers and for negative scales."""
+    if not pc.any(pc.match_substring(texts, "E")).as_py():
+        return texts
+    return pa.array(
+        [None if text is None else plain_text(Decimal(text)) for text in texts.to_pylist()], TEXT
+    )
 
 
 def _plain(value: Mapping[str, object] | None) -> str | None:
