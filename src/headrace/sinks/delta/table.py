@@ -31,6 +31,7 @@ from headrace.sinks.replicas.lake import (
     PLACE,
     POSITION,
     QUERY,
+    RUN,
     TIME,
     UPKEEP,
     ColumnChange,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-_OF_BATCHES = (QUERY, BATCH, POSITION, TIME, BOUNDARY, UPKEEP, PLACE)
+_OF_BATCHES = (QUERY, RUN, BATCH, POSITION, TIME, BOUNDARY, UPKEEP, PLACE)
 """The properties that change with each batch, which are in a metadata domain. As table properties
 they would change the table's metadata, after which Spark refuses transactions that began before: an
 OPTIMIZE that takes longer than a batch would never succeed. They would also write all columns into

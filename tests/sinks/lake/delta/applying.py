@@ -19,9 +19,6 @@ from pyroaring import BitMap
 
 from headrace.sinks.replicas.files.data_files import FIELD_ID
 from headrace.sinks.replicas.lake import (
-    BATCH,
-    POSITION,
-    QUERY,
     TIME,
     ColumnChange,
     DataFile,
@@ -31,6 +28,7 @@ from headrace.sinks.replicas.lake import (
     TableSchema,
     Transaction,
 )
+from headrace.sinks.replicas.outcomes import MicroBatch
 
 Row = Mapping[str, Any]
 
@@ -43,8 +41,8 @@ def arrow_rows(schema: TableSchema, rows: Iterable[Row]) -> pa.Table:
 
 def batch_properties(batch: int, query: str = "q1") -> dict[str, str]:
     """The properties that the sink stores with a batch."""
-    position = json.dumps({"lsn": batch})
-    return {QUERY: query, BATCH: str(batch), POSITION: position, TIME: "2026-01-02T03:04:05Z"}
+    made = MicroBatch(query, batch, json.dumps({"lsn": batch}), run=f"run of {batch}").properties
+    return made | {TIME: "2026-01-02T03:04:05Z"}
 
 
 def planned(

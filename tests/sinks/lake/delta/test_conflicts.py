@@ -80,6 +80,19 @@ def test_a_compaction_in_between_is_a_conflict_and_the_next_beginning_works(
     assert table.version() == "3"
 
 
+def test_batches_do_not_change_the_metadata_of_the_table(
+    lake: Lake, other: LakeTable, tmp_path: Path
+) -> None:
+    """Spark refuses an OPTIMIZE that began before such a change."""
+    assert other.properties()[BATCH] == "1"
+    table = lake.table(ORDERS)
+    assert table is not None
+    apply(table, 2, [{"id": 2, "name": "new"}])
+    log = tmp_path / "lake/shop/orders/_delta_log"
+    assert '"metaData"' in (log / f"{0:020}.json").read_text()
+    assert not any('"metaData"' in (log / f"{version:020}.json").read_text() for version in (1, 2))
+
+
 def test_other_columns_in_between_are_named_and_seen_at_the_next_beginning(
     lake: Lake, other: LakeTable
 ) -> None:

@@ -24,6 +24,7 @@ from headrace.sinks.replicas.outcomes import MicroBatch
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.runners import HereRunner
 from tests.sinks.replicas.applying.folder_lake import FolderCommit, FolderLake
+from tests.sinks.replicas.applying.folder_storage import FolderStorage
 
 NAME = TableName(("shop",), "t")
 SCHEMA = TableSchema((Column("id", pa.int64()), Column("v", pa.string())), ("id",))
@@ -226,6 +227,18 @@ def test_files_of_an_upkeep_that_was_committed_stay(lake: FolderLake) -> None:
         apply(new_replica(lake, ReplicaOptions(compact_commits=1)), number)
         assert ids(lake) == list(range(10 * number + 10))
     assert any("-upkeep-" in name for name in lake.live_names)
+
+
+def test_a_micro_batch_is_in_the_table_if_files_of_killed_runs_cannot_be_deleted(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def denied(*_: object) -> int:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(FolderStorage, "sweep", denied)
+    apply(new_replica(lake), 0)
+    assert ids(lake) == list(range(10))
+    assert "Files that a killed run may have left of shop.t stay: PermissionError" in caplog.text
 
 
 def test_a_micro_batch_whose_upkeep_fails_is_in_the_table(

@@ -3,6 +3,7 @@ state folder and checkpoint, and deletes files that killed runs have left."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ from headrace.sinks.replicas.lake import (
     TableName,
 )
 from headrace.sinks.replicas.outcomes import MicroBatch
+
+log = logging.getLogger(__name__)
 
 
 class OtherRuns:
@@ -51,12 +54,16 @@ def sweep_left_files(
     them; `before` and `files` are the properties and the live files of the table before it. Files
     of an upkeep that was committed stay, because former versions of the table have them. Earlier
     versions of headrace did not record the commit: then live files have its name, or those of a
-    merge."""
-    begun = table.begin(ColumnChange())
-    begun.storage.sweep(f"{batch.name}-", begun.files)
+    merge. Errors are logged: they do not fail the micro-batch."""
     number = before.get(BATCH, "-1")
     upkeep = replace(batch, number=int(number)).upkeep_name
     names = [file.path.rpartition("/")[2] for file in files]
     may_be_live = any(upkeep in name or not batch.is_of_query(name) for name in names)
-    if before.get(UPKEEP) != number and not may_be_live:
-        begun.storage.sweep(upkeep)
+    try:
+        begun = table.begin(ColumnChange())
+        begun.storage.sweep(f"{batch.name}-", begun.files)
+        if before.get(UPKEEP) != number and not may_be_live:
+            begun.storage.sweep(upkeep)
+    except Exception as error:  # noqa: BLE001 - a table is correct with files that it does not use
+        what = f"{type(error).__name__}: {error}"
+        log.warning("Files that a killed run may have left of %s stay: %s", table.name, what)
