@@ -128,7 +128,8 @@ def erase_from(
         values = None
     if not isinstance(values, dict):
         raise _no_such_key(found, "is not a JSON object", "its columns")
-    _keys_of(table, values)  # an invalid key releases nothing
+    _keys_of(table, values)  # a refused erasure releases nothing
+    _require_unchanged(table)
     if released := release(found):
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     done = erase(table, values, runner)
@@ -163,8 +164,7 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
     ("replicas.changed_by_others"): the erasure would hide these changes from the query."""
     for attempt in range(1, _MOST_TRIES + 1):
         transaction = table.begin(ColumnChange())
-        if foreign := table.foreign_changes():
-            raise refusals.changed_by_others(table.name, foreign)
+        _require_unchanged(table)
         keys = _keys_of(table, key)
         name = f"headrace-erasure-{uuid.uuid4().hex[:8]}-"
         steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
@@ -193,6 +193,11 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
                 transaction.storage.filesystem.delete_file(file.path)
         return Erased(sum(each.rows for each in done), len(removed))
     raise AssertionError
+
+
+def _require_unchanged(table: LakeTable) -> None:
+    if foreign := table.foreign_changes():
+        raise refusals.changed_by_others(table.name, foreign)
 
 
 def _is_conflict(error: Exception) -> bool:

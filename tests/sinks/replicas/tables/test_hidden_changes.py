@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.files.writing import new_vector
 from headrace.sinks.replicas.lake import ColumnChange, Lake, LakeTable, TableChange, TableName
-from headrace.sinks.replicas.maintaining import erase, maintain
+from headrace.sinks.replicas.maintaining import erase, erase_from, maintain
 from headrace.sinks.replicas.runners import HereRunner
 from tests.sinks.lake.jars import require_delta
 from tests.sinks.replicas.replication import Replication
@@ -67,6 +67,16 @@ def test_rows_that_somebody_else_deleted_are_not_hidden_by_an_erasure(
     others.commit(TableChange(vectors=[vector]), {})
     with pytest.raises(HeadraceError, match=r"replicas\.changed_by_others"):
         erase(table, {"id": 15}, HereRunner())
+    released: list[TableName] = []
+
+    def release(name: TableName) -> int:
+        released.append(name)
+        return 1
+
+    state = replication.state / replication.lake.name
+    with pytest.raises(HeadraceError, match=r"replicas\.changed_by_others"):
+        list(erase_from(lake, state, "public.t", '{"id": 15}', HereRunner(), release))
+    assert not released
     lake.close()
 
     replication.database.execute("UPDATE t SET v = 'b' WHERE id = 20")
