@@ -78,7 +78,7 @@ _TOP = 88  # of the first scenario
 _LINE = 18  # of the notes
 
 # A program that shows no dark mode draws the first rules.
-_STYLE = """\
+STYLE = """\
 text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .paper { fill: #f6f8fa }
 .title { font-size: 17px; font-weight: 600 }
@@ -107,20 +107,20 @@ def chart(results: Mapping[str, Results]) -> str:
     notes = [
         "Each bar is the steady state: the difference between runs of two sizes, "
         "so that it contains no start. × is the ratio to Debezium.",
-        *(_conditions(name, results[database]) for database, name in DATABASES.items()),
+        *(conditions(name, results[database]) for database, name in DATABASES.items()),
     ]
     notes_top = _TOP + _GROUP * len(COMPARISONS) + 12
     height = notes_top + _LINE * len(notes) + 4
-    drawn = [_text(_MARGIN, 36, "headrace beside Debezium", "title")]
+    drawn = [svg_text(_MARGIN, 36, "headrace beside Debezium", "title")]
     for number, measure in enumerate(MEASURES):
         drawn += _panel(measure, results, _MARGIN + number * (_PANEL_WIDTH + _GAP))
     for number, note in enumerate(notes):
-        drawn.append(_text(_MARGIN, notes_top + number * _LINE, note, "note"))
+        drawn.append(svg_text(_MARGIN, notes_top + number * _LINE, note, "note"))
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
             "<title>Rate and CPU time of headrace beside Debezium</title>",
-            f"<style>\n{_STYLE}\n</style>",
+            f"<style>\n{STYLE}\n</style>",
             f'<rect class="paper" width="{_WIDTH}" height="{height}" rx="6"/>',
             *drawn,
             "</svg>\n",
@@ -137,8 +137,8 @@ def figures_of(comparison: Comparison, results: Mapping[str, Results]) -> dict[s
 def _panel(measure: Measure, results: Mapping[str, Results], left: float) -> list[str]:
     """The title of a measure, and the bars of each scenario below it."""
     drawn = [
-        _text(left, 64, measure.title, "group"),
-        _text(left + _PANEL_WIDTH, 64, measure.direction, "note", anchor="end"),
+        svg_text(left, 64, measure.title, "group"),
+        svg_text(left + _PANEL_WIDTH, 64, measure.direction, "note", anchor="end"),
     ]
     compared = [(comparison, figures_of(comparison, results)) for comparison in COMPARISONS]
     values = [lane[measure.figure] for _, lanes in compared for lane in lanes.values()]
@@ -146,7 +146,7 @@ def _panel(measure: Measure, results: Mapping[str, Results], left: float) -> lis
     scale = (_PANEL_WIDTH - _NAME_WIDTH - _VALUE_WIDTH) / longest
     for number, (comparison, lanes) in enumerate(compared):
         top = _TOP + number * _GROUP
-        drawn.append(_text(left, top + 8, comparison.title, "group"))
+        drawn.append(svg_text(left, top + 8, comparison.title, "group"))
         for row, (name, lane) in enumerate(lanes.items()):
             drawn += _bar(measure, name, lane, scale, left, top + 16 + row * _STEP)
     return drawn
@@ -158,10 +158,10 @@ def _bar(
     """The name of a lane, its bar, and its value with the unit; for headrace also the ratio. A rate
     that is not a number (the runs were too short to tell it) has no bar."""
     value, bottom = lane[measure.figure], top + _BAR - 5
-    drawn = [_text(left, bottom, name)]
+    drawn = [svg_text(left, bottom, name)]
     start = left + _NAME_WIDTH
     if isnan(value):
-        return [*drawn, _text(start, bottom, "no clear figure", "note")]
+        return [*drawn, svg_text(start, bottom, "no clear figure", "note")]
     width = max(1.0, value * scale)
     kind = "peer" if name == PEER else "own"
     drawn.append(
@@ -173,7 +173,7 @@ def _bar(
     return [*drawn, f'<text x="{start + width + 6:.1f}" y="{bottom:.1f}">{shown}</text>']
 
 
-def _conditions(name: str, results: Results) -> str:
+def conditions(name: str, results: Results) -> str:
     """How often and where the figures of a database were measured, and when, if the results say
     it."""
     machine = results["machine"]
@@ -183,7 +183,7 @@ def _conditions(name: str, results: Results) -> str:
     return f"{name}: {runs} on {where}{when}."
 
 
-def _text(x: float, y: float, text: str, kind: str = "", *, anchor: str = "") -> str:
+def svg_text(x: float, y: float, text: str, kind: str = "", *, anchor: str = "") -> str:
     attributes = f' class="{kind}"' if kind else ""
     attributes += f' text-anchor="{anchor}"' if anchor else ""
     return f'<text x="{x:.1f}" y="{y:.1f}"{attributes}>{escape(text)}</text>'

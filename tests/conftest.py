@@ -113,6 +113,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, str] | None:
+    """Name a failed test, with the first line of its error, when it fails: a run that is ended
+    before its summary has named it, too."""
+    if not isinstance(report, pytest.TestReport) or not report.failed:
+        return None
+    category, letter = ("failed", "F") if report.when == "call" else ("error", "E")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    error = str(getattr(crash, "message", "")).partition("\n")[0]
+    return category, f"{letter}\n{report.nodeid}: {error}\n", category.upper()
+
+
 class _ModuleOfDb2(pytest.Module):
     """A file whose tests are skipped where it needs IBM's driver, which is no wheel everywhere."""
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks import reaped, report
 from benchmarks.postgresql.__main__ import SETTINGS
+from benchmarks.processes import cpu_seconds
 from benchmarks.scenarios import QUICK, arguments
 from benchmarks.tables import workload
 from benchmarks.tables.lanes import FORMATS, Lane, Round
@@ -40,6 +41,8 @@ SCENARIOS: dict[str, tuple[int, ...]] = {
     # Rows, and the changes of each of 20 micro-batches.
     "reads": (1_000_000 // _SHARE, 10_000 // _SHARE),
     "first_copy": (300_000 // _SHARE, 1_500_000 // _SHARE),
+    # Rows of two tables.
+    "verify": (200_000 // _SHARE, 2_000_000 // _SHARE),
 }
 
 
@@ -222,6 +225,40 @@ class TablesBenchmark:
                         lane.require_equal(source)
                         rounds.setdefault("Spark JDBC, delta", []).append(measured)
         self.figures["first copy"] = {name: _slope(rounds[name], *sizes) for name in rounds}
+
+    def verify(self, sizes: Sequence[int]) -> None:
+        """Comparisons of replicas of two sizes with their source: what they cost, and what they
+        cost the server."""
+        self.figures["verify"] = {}
+        for table_format in FORMATS:
+            least: list[tuple[float, float, float]] = []
+            for rows in sizes:
+                table = f"verified{rows}_{table_format}"
+                workload.make_table(self._server, table, rows)
+                with self._lane(table, table_format, table) as lane:
+                    lane.replica().run(rows)
+                    compared = [self._compared(lane) for _ in range(self._runs)]
+                least.append(tuple(map(min, zip(*compared, strict=True))))  # type: ignore[arg-type]
+            millions = (sizes[1] - sizes[0]) / 1e6
+            own, server, seconds = (
+                (large - small) / millions for small, large in zip(*least, strict=True)
+            )
+            self.figures["verify"][table_format] = {
+                "cpu_per_million": own,
+                "server_cpu_per_million": server,
+                "seconds_per_million": seconds,
+            }
+            print(
+                f"verify: {table_format}: {own:.1f} CPU-s per million rows, {server:.1f} of the "
+                f"server, {seconds:.1f} s",
+                flush=True,
+            )
+
+    def _compared(self, lane: Lane) -> tuple[float, float, float]:
+        """CPU-seconds of a comparison and of the server meanwhile, and how long it took."""
+        before = cpu_seconds(self._server.pid)
+        took = lane.verify()
+        return took.cpu_seconds, cpu_seconds(self._server.pid) - before, took.seconds
 
     def _jdbc(self, lane: Lane, rows: int, driver: Path) -> Round:
         server = self._server

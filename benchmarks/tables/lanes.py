@@ -117,7 +117,14 @@ class Lane:
 
     def maintain(self) -> reaped.Took:
         """Merge the small files of a replica."""
-        command = ["headrace.cli", "maintain", str(self.file), "--checkpoint", str(self.state)]
+        return self._upkeep("maintain")
+
+    def verify(self) -> reaped.Took:
+        """Compare a replica with its source. Raises RuntimeError where they differ."""
+        return self._upkeep("verify")
+
+    def _upkeep(self, verb: str) -> reaped.Took:
+        command = ["headrace.cli", verb, str(self.file), "--checkpoint", str(self.state)]
         return reaped.run([sys.executable, "-m", *command])
 
     def require_equal(self, source: Sums) -> None:

@@ -118,15 +118,7 @@ class Run:
         assert self.process is not None
         if kind == "driver":
             return [psutil.Process(self.process.pid)] if self.alive else []
-        everything = processes_of(self.process.pid)
-        if kind == "everything":
-            return everything
-        named = {p.pid: p for p in everything if _WORDS[kind] in _command(p)}
-        if kind == "jvm":  # what it is started by and what it forks have its command line, too
-            return [p for p in named.values() if _parent(p) not in named]
-        if kind == "worker":  # forked by the daemon, whose command line they keep
-            return [p for p in named.values() if _parent(p) in named]
-        return list(named.values())
+        return find_processes(self.process.pid, kind)
 
     def kill(self, victims: list[psutil.Process], *, frees: bool = True) -> float | None:
         """SIGKILL; returns after how many seconds the log was free for the next reader (None:
@@ -207,6 +199,19 @@ def processes_of(session: int) -> list[psutil.Process]:
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def find_processes(session: int, kind: str) -> list[psutil.Process]:
+    """The processes of a kind of a session that a command leads; `everything`: all."""
+    everything = processes_of(session)
+    if kind == "everything":
+        return everything
+    named = {p.pid: p for p in everything if _WORDS[kind] in _command(p)}
+    if kind == "jvm":  # what it is started by and what it forks have its command line, too
+        return [p for p in named.values() if _parent(p) not in named]
+    if kind == "worker":  # forked by the daemon, whose command line they keep
+        return [p for p in named.values() if _parent(p) in named]
+    return list(named.values())
 
 
 def wait_for(

@@ -37,8 +37,8 @@ from tests.sinks.replicas.applying.histories import (
 from tests.sinks.replicas.applying.replay import Change, Replay, Step, Truncate, write_part
 
 SMALL = Limits()
-LARGE = Limits(changes=1, change_bytes=1 << 20, file_rows=2)
-MIXED = Limits(file_rows=2)
+LARGE = Limits(changes=1, change_bytes=1 << 20, file_rows=2, task_rows=1)
+MIXED = Limits(file_rows=2, task_rows=1)
 
 
 class PicklingRunner:

@@ -92,7 +92,7 @@ def test_tasks_of_spark_apply_a_batch(spark: SparkSession, tmp_path: Path) -> No
         part = write_part(tmp_path, f"p{number}", numbered, INTEGER, divided=True)
         batch = Batch([part], tmp_path, INTEGER, f"b{number}")
         change, applied = apply_batch(
-            table.begin(), batch, runner, Limits(changes=10, file_rows=40)
+            table.begin(), batch, runner, Limits(changes=10, file_rows=40, task_rows=20)
         )
         assert applied.files > 4
         table.begin().commit(change, {})

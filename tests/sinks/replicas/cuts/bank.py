@@ -190,7 +190,7 @@ class Bank:
         self.sink._resume_stopped()
         for name in TABLES:
             replica = self.sink._replica(TableName((), name))
-            replica._table = self.tables[name]  # type: ignore[assignment]
+            assert replica._opened() is self.tables[name]
 
     @property
     def changes(self) -> int:

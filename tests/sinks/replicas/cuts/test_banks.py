@@ -24,7 +24,7 @@ from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
-ACCOUNTS, START, CUTS = 120, 100, 20
+ACCOUNTS, START = 120, 100
 TABLES = ("accounts", "savings")
 NAMES = [f"public.{table}" for table in TABLES]
 _SMALL = {"headrace.range.max.rows": "100"}
@@ -112,10 +112,16 @@ def next_cut(replication: Replication, former: ConsistentVersions | None) -> Con
 
 
 @pytest.mark.parametrize(
-    "replication", ["delta", pytest.param("iceberg", marks=pytest.mark.chaos)], indirect=True
+    ("replication", "count"),
+    [
+        ("delta", 20),
+        pytest.param("delta", 100, marks=pytest.mark.chaos),
+        pytest.param("iceberg", 100, marks=pytest.mark.chaos),
+    ],
+    indirect=["replication"],
 )
-def test_twenty_cuts_during_transfers_have_all_money_also_after_a_restart(
-    replication: Replication, monkeypatch: pytest.MonkeyPatch
+def test_cuts_during_transfers_have_all_money_also_after_a_restart(
+    replication: Replication, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = replication.database
     for table in TABLES:
@@ -130,7 +136,7 @@ def test_twenty_cuts_during_transfers_have_all_money_also_after_a_restart(
         for run in range(2):
             query = replication.start(_SMALL, trigger="100 milliseconds", **options)
             try:
-                while len(cuts) < CUTS * (run + 1) // 2:
+                while len(cuts) < count * (run + 1) // 2:
                     cuts.append(next_cut(replication, cuts[-1] if cuts else None))
                     stages.add(assert_whole(rows_at(replication, cuts[-1].versions)))
                     last = {
@@ -140,7 +146,7 @@ def test_twenty_cuts_during_transfers_have_all_money_also_after_a_restart(
                     assert_whole(last, of_cut=False)  # type: ignore[arg-type]
             finally:
                 query.stop()
-    assert len({cut.place for cut in cuts}) == CUTS
+    assert len({cut.place for cut in cuts}) == count
     assert len(stages) > 1
     replication.run({}, **options)
     # A cut is read again as it was.

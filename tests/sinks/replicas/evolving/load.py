@@ -24,7 +24,7 @@ ORDER BY a.attnum
 class Load:
     """Inserts, updates, deletes and key changes in tables with a key of one integer column, as
     long as its `with` statement runs. What a DDL statement makes fail is tried again with the
-    columns of then."""
+    columns of then; a server that is gone is waited for."""
 
     def __init__(self, dsn: str, tables: list[str], seed: int, pause: float = 0.02) -> None:
         self._dsn, self.tables, self._random = dsn, tables, random.Random(seed)
@@ -57,12 +57,20 @@ class Load:
             time.sleep(0.01)
 
     def _run(self) -> None:
-        with psycopg.connect(self._dsn, autocommit=True) as connection:
-            while not self._stop.wait(self._pause):
-                try:
-                    self.step(connection, self._random.choice(self.tables))
-                except psycopg.Error as error:
-                    self.failed = str(error)
+        while not self._stop.wait(self._pause):
+            try:
+                with psycopg.connect(self._dsn, autocommit=True) as connection:
+                    self._use(connection)
+            except psycopg.Error as error:
+                self.failed = str(error)
+
+    def _use(self, connection: psycopg.Connection) -> None:
+        """One transaction after the other, until the server is gone."""
+        while not connection.closed and not self._stop.wait(self._pause):
+            try:
+                self.step(connection, self._random.choice(self.tables))
+            except psycopg.Error as error:
+                self.failed = str(error)
 
     def step(self, connection: psycopg.Connection, table: str) -> None:
         """One transaction. Raises psycopg.Error."""

@@ -46,7 +46,9 @@ class Replicated:
         self.lake, self.state, self.log = folder / "lake", folder / "state", folder / "log"
         self.signals = folder / "signals"
         self.file = folder / "replica.properties"
-        self._process: subprocess.Popen[bytes] | None = None
+        self.left_alone_s = LEFT_ALONE_S
+        """Nobody ends the command when the tests are killed themselves."""
+        self.process: subprocess.Popen[bytes] | None = None
         self._sessions: list[int] = []
         place = "warehouse" if kind == "iceberg" else "path"
         lines = {
@@ -157,18 +159,18 @@ class Replicated:
 
     @property
     def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
         """`headrace run`, until it is ended."""
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", "headrace.cli", "run", str(self.file),
-                 "--checkpoint", str(self.state), "--seconds", str(LEFT_ALONE_S)],
+                 "--checkpoint", str(self.state), "--seconds", str(self.left_alone_s)],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        self._sessions.append(self._process.pid)
+        self._sessions.append(self.process.pid)
 
     def _environment(self) -> dict[str, str]:
         """The outcome of a signal is in the folder of temporary files."""
@@ -179,17 +181,17 @@ class Replicated:
 
     def kill(self) -> None:
         """SIGKILL to the command and all that it started."""
-        assert self._process is not None
-        for process in processes_of(self._process.pid):
+        assert self.process is not None
+        for process in processes_of(self.process.pid):
             with contextlib.suppress(Exception):
                 process.kill()
-        self._process.wait()
+        self.process.wait()
 
     def end(self) -> int:
         """SIGTERM; gives the exit status."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(300)
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(300)
 
     def close(self) -> None:
         """Leave nothing running."""
@@ -197,14 +199,21 @@ class Replicated:
             for process in processes_of(session):
                 with contextlib.suppress(Exception):
                     process.kill()
-        if self._process is not None:
-            self._process.wait()
+        if self.process is not None:
+            self.process.wait()
 
     def resync(self, table: str, *words: str) -> subprocess.CompletedProcess[str]:
         """`headrace resync` of a table."""
+        return self._do("resync", f"public.{table}", *words)
+
+    def maintain(self) -> subprocess.CompletedProcess[str]:
+        """`headrace maintain` of all tables."""
+        return self._do("maintain")
+
+    def _do(self, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "headrace.cli", "resync", str(self.file), f"public.{table}",
-             "--checkpoint", str(self.state), *words],
+            [sys.executable, "-m", "headrace.cli", verb, str(self.file), *words,
+             "--checkpoint", str(self.state)],
             env=self._environment(), capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
 

@@ -52,11 +52,13 @@ _MOST_SHARES = 1024
 class Limits:
     """The limits up to which a batch is applied in this process: changes and their bytes, and the
     rows of the data files that may have their keys. A usual range stays below them: for it, tasks
-    would start their own workers, and fold twice."""
+    would start their own workers, and fold twice. `task_rows` is about how many rows of data files
+    a task scans; each task begins with a hash table of all keys."""
 
     changes: int = 400_000
     change_bytes: int = 128 << 20
-    file_rows: int = 10_000_000
+    file_rows: int = 40_000_000
+    task_rows: int = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -302,7 +304,7 @@ class _Application:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
         keys = write_rows(folding.keys, self._work)
-        groups = _groups_of_files(self._files, self._limits.file_rows // 2)
+        groups = _groups_of_files(self._files, self._limits.task_rows)
         steps = [
             CloseStep(storage, group, batch.name, batch.truncates[0], self._work, keys)
             for group in groups
@@ -362,7 +364,7 @@ class _Application:
     def _scan_elsewhere(
         self, planned: Sequence[Planned]
     ) -> tuple[list[tuple[DataFile, str, int]], list[DataFile], list[Path]]:
-        groups = _groups_of_files(self._files, self._limits.file_rows // 2)
+        groups = _groups_of_files(self._files, self._limits.task_rows)
         scanned = self._runner.run(
             scan_files,
             [FileStep(self._batch, group, self._work, self._storage, planned) for group in groups],
