@@ -69,12 +69,12 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         reads_rows: bool = True,
         memory: MemoryStore | None = None,
     ) -> None:
-        kept = kept_connection(config, isolation_of(config))
+        session = kept_connection(config, isolation_of(config))
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get),
-            kept,
+            snapshot_catalog(session.get),
+            session,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
@@ -176,8 +176,8 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         if chunk.kind is Cut.WHOLE and override is not None and condition is None:
             return override
         needed = {*needed_columns(facts), *table.key}
-        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
-        return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
+        columns = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
+        return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, columns)
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]

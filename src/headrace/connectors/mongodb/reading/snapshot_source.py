@@ -151,21 +151,21 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
     ) -> list[SnapshotTable]:
         chosen = self._config.snapshot_filter()
         tables: list[SnapshotTable] = []
-        for each in captured_collections(client, self._run):
-            if conditions is None and not chosen.accepts(each.name):
+        for collection in captured_collections(client, self._run):
+            if conditions is None and not chosen.accepts(collection.name):
                 continue
-            if conditions is not None and each.name not in conditions:
+            if conditions is not None and collection.name not in conditions:
                 continue
-            condition = None if conditions is None else conditions[each.name]
+            condition = None if conditions is None else conditions[collection.name]
             try:
-                filled = self._is_filled(client, session, each, condition)
+                filled = self._is_filled(client, session, collection, condition)
             except HeadraceError as problem:
                 if conditions is None or problem.retriable:
                     raise
-                log.warning("%s is not read: %s", each.name, problem)
+                log.warning("%s is not read: %s", collection.name, problem)
                 continue
             if filled:
-                tables.append(_table(client, each, condition, opens=not tables))
+                tables.append(_table(client, collection, condition, opens=not tables))
         return tables
 
     def _is_filled(

@@ -102,12 +102,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         reads_rows: bool = True,
         memory: MemoryStore | None = None,
     ) -> None:
-        kept = kept_connection(config)
+        session = kept_connection(config)
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get, comments=capture.reads_comments),
-            kept,
+            snapshot_catalog(session.get, comments=capture.reads_comments),
+            session,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
@@ -397,8 +397,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         override = None
         if chunk.kind is Cut.WHOLE and statement is not None and condition is None:
             override = self._overriding(statement)
-            given = set(self._probed(f"SELECT * FROM ({override})")[0])
-            names = tuple(name for name in names if name in given)
+            returned = set(self._probed(f"SELECT * FROM ({override})")[0])
+            names = tuple(name for name in names if name in returned)
         key = table.key_columns if chunk.kind is Cut.KEY else ()
         return RowsQuery(
             leaf.path,

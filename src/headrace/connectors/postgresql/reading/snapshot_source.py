@@ -215,12 +215,12 @@ class PostgresSnapshotSource(
         if not divided:
             return tables
         with self._session() as connection:
-            seen = attached_partitions(connection, divided)
+            attached = attached_partitions(connection, divided)
         recut = []
         for table, number in zip(tables, begun, strict=True):
             described = self._describe(table)
             leaves = () if described is None else described[0].leaves
-            recut.append(require_same_cuts(table, seen.get(table.id, {}), leaves, number))
+            recut.append(require_same_cuts(table, attached.get(table.id, {}), leaves, number))
         return recut
 
     def _is_unseen(self, connection: psycopg.Connection, table: SnapshotTable) -> bool:
@@ -261,8 +261,8 @@ class PostgresSnapshotSource(
             names = [table.name for table in described if table.id in rewritten]
             raise _changed(f"{', '.join(names) or 'a partition'} was rewritten or truncated")
         for table in described:
-            seen = parts.get(table.id, {})
-            if table.partitioned and any(x.pages and x.id not in seen for x in table.leaves):
+            attached = parts.get(table.id, {})
+            if table.partitioned and any(x.pages and x.id not in attached for x in table.leaves):
                 raise _changed(f"a partition was attached to {table.name}")
         present = present_paths(self._current.get(), paths)
         for oid, path in present.items():
