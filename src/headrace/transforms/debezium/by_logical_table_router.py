@@ -187,9 +187,9 @@ class LogicalRouter:
                 )
             identifier = self._identifier(shape.topic)
             members[self._field] = Constant(Schema(Type.STRING), identifier)
-        made = with_fields(key, members)
+        extended = with_fields(key, members)
         name = self._names.schema(f"{topic}.Key")
-        return replace(made, schema=replace(made.schema, name=name))
+        return replace(extended, schema=replace(extended.schema, name=name))
 
     def _identifier(self, topic: str) -> str:
         identified = None if self._identified is None else self._identified(topic)
@@ -205,9 +205,9 @@ class LogicalRouter:
             if node is not None and node.schema.type is Type.STRUCT:
                 name = self._names.schema(f"{topic}.Value")
                 members[image] = with_schema(node, replace(node.schema, name=name))
-        made = with_fields(envelope, members)
+        renamed = with_fields(envelope, members)
         name = self._names.schema(f"{topic}.Envelope")
-        return replace(made, schema=replace(made.schema, name=name))
+        return replace(renamed, schema=replace(renamed.schema, name=name))
 
 
 _MEANING = (

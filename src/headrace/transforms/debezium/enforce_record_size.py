@@ -79,16 +79,16 @@ class _Cut:
     @staticmethod
     def of(shape: Shape) -> _Cut:
         members = fields(as_struct(shape.value))
-        made = []
+        cut_fields = []
         for image in _IMAGES:
             row = as_struct(members.get(image))
             if row is not None:
-                made += [
+                cut_fields += [
                     _Field(image, name, member(row, name), column_of(node.schema))
                     for name, node in fields(row).items()
                     if _is_cut(node)
                 ]
-        return _Cut(tuple(made))
+        return _Cut(tuple(cut_fields))
 
     def shape(self, shape: Shape) -> Shape:
         """The shape of records with truncated fields."""
@@ -99,7 +99,11 @@ class _Cut:
             members = fields(value)
             for image in _IMAGES:
                 row = as_struct(members.get(image))
-                columns = {each.name: each.column for each in self.cut if each.image == image}
+                columns = {
+                    cut_field.name: cut_field.column
+                    for cut_field in self.cut
+                    if cut_field.image == image
+                }
                 if row is not None and columns:
                     members[image] = with_fields(row, fields(row) | columns)
             self.shapes[number] = replace(shape, value=with_fields(value, members))
@@ -190,21 +194,21 @@ class EnforceRecordSize:
     ) -> list[_Measured]:
         """Measure the fields that may be truncated; `arrays` are values of the records that were
         already read."""
-        unread = [each.node for each in cut.fields if each.node not in arrays]
+        unread = [cut_field.node for cut_field in cut.fields if cut_field.node not in arrays]
         arrays = {**arrays, **dict(zip(unread, values_of(records, unread), strict=True))}
-        made = []
-        for each in cut.fields:
-            stored = held = arrays[each.node]
-            if each.node.schema.default is not None:
-                held = values(records, with_defaults(each.node))
-            made.append(_Measured(each, stored, held, self._lengths(held)))
-        return made
+        measured = []
+        for cut_field in cut.fields:
+            stored = filled = arrays[cut_field.node]
+            if cut_field.node.schema.default is not None:
+                filled = values(records, with_defaults(cut_field.node))
+            measured.append(_Measured(cut_field, stored, filled, self._lengths(filled)))
+        return measured
 
-    def _lengths(self, held: pa.Array) -> np.ndarray:
-        if pa.types.is_large_string(held.type):
-            lengths = unit_lengths(held)
+    def _lengths(self, array: pa.Array) -> np.ndarray:
+        if pa.types.is_large_string(array.type):
+            lengths = unit_lengths(array)
         else:
-            lengths = np.asarray(pc.fill_null(pc.binary_length(held), 0)).astype(np.int64)
+            lengths = np.asarray(pc.fill_null(pc.binary_length(array), 0)).astype(np.int64)
         return np.where(lengths > self._least, lengths, 0)
 
 

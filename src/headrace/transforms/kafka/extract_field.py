@@ -75,7 +75,7 @@ class ExtractField:
         return self._part.part.in_shape(shape, with_defaults(node) if self._defaults else node)
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
-        return [value_at(each, self._path) for each in maps]
+        return [value_at(entries, self._path) for entries in maps]
 
 
 def _parsed(text: str) -> tuple[str, ...]:

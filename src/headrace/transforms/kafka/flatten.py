@@ -59,7 +59,7 @@ class Flatten:
         return self._part.part.in_shape(shape, rebuilt(struct, members))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
-        return [dict(self._entries(each, "", PathLengths())) for each in maps]
+        return [dict(self._entries(entries, "", PathLengths())) for entries in maps]
 
     def _entries(
         self, entries: Mapping[str, object], prefix: str, lengths: PathLengths

@@ -156,11 +156,11 @@ class InsertField:
         ):
             if field is None:
                 continue
-            made: Node = node
+            source: Node = node
             if field is options.partition_field:
-                made = partitions = column_of(Schema(Type.INT32, optional=field.optional))
+                source = partitions = column_of(Schema(Type.INT32, optional=field.optional))
             schema = _TIMESTAMP if field is options.timestamp_field else node.schema
-            members.append((field.name, with_schema(made, schema.as_optional(field.optional))))
+            members.append((field.name, with_schema(source, schema.as_optional(field.optional))))
         struct = rebuilt(struct, members)
         return _Inserted(self._part.part.in_shape(shape, struct), partitions)
 
@@ -169,9 +169,9 @@ class InsertField:
         times: list[object] = [None] * len(records)
         if records.shape.timestamp is not None:
             times = connect_values(records, records.shape.timestamp)
-        made: list[object] = []
-        for each, partition, time in zip(maps, _partitions(records), times, strict=True):
-            inserted = dict(each)
+        results: list[object] = []
+        for entries, partition, time in zip(maps, _partitions(records), times, strict=True):
+            inserted = dict(entries)
             if options.topic_field is not None:
                 inserted[options.topic_field.name] = records.shape.topic
             if options.partition_field is not None and partition is not None:
@@ -180,8 +180,8 @@ class InsertField:
                 inserted[options.timestamp_field.name] = time
             if options.static_field is not None:
                 inserted[options.static_field.name] = options.static_value
-            made.append(inserted)
-        return made
+            results.append(inserted)
+        return results
 
 
 def _require(field: InsertedField | None, part: str, is_missing: bool) -> None:

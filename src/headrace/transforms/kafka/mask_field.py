@@ -128,13 +128,16 @@ class MaskField:
                     columns.append((masked, node, mask))
                 node = masked
             members[name] = node
-        made = self._part.part.in_shape(shape, with_fields(struct, members))
-        return _Masks(made, tuple(columns), tuple(refused))
+        masked_shape = self._part.part.in_shape(shape, with_fields(struct, members))
+        return _Masks(masked_shape, tuple(columns), tuple(refused))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         return [
-            {**each, **{name: self._masked_value(name, each.get(name)) for name in self._fields}}
-            for each in maps
+            {
+                **entries,
+                **{name: self._masked_value(name, entries.get(name)) for name in self._fields},
+            }
+            for entries in maps
         ]
 
     def _masked_value(self, name: str, value: object) -> object:
@@ -207,11 +210,11 @@ def _decimal(text: str, scale: int) -> Decimal:
 
 
 def _not_masked(name: str, schema: Schema, replacement: str | None) -> HeadraceError:
-    shown = "" if replacement is None else f" with {replacement!r}"
+    detail = "" if replacement is None else f" with {replacement!r}"
     return HeadraceError(
         "transforms.not_maskable",
         f"the field {name} is of type {schema.name or schema.type.value}, which MaskField does not "
-        f"mask{shown}",
+        f"mask{detail}",
         "Leave the field out with ReplaceField, or mask it without a replacement.",
     )
 

@@ -106,8 +106,8 @@ class ReplaceField:
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         return [
-            {renamed: value for name, value in each.items() if (renamed := self._name(name))}
-            for each in maps
+            {renamed: value for name, value in entries.items() if (renamed := self._name(name))}
+            for entries in maps
         ]
 
 

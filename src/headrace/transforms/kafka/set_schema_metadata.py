@@ -75,7 +75,7 @@ class SetSchemaMetadata:
         assert node is not None
         struct = as_struct(node)
         if struct is not None and options.replace_null_with_default:
-            members = {name: with_defaults(each) for name, each in fields(struct).items()}
+            members = {name: with_defaults(member) for name, member in fields(struct).items()}
             node = with_fields(struct, members)
         schema = node.schema
         if options.schema_name is not None:
