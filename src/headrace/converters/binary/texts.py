@@ -101,7 +101,9 @@ def _struct_text(schema: Schema) -> Callable[[Sequence[str | None]], str]:
     def text(row: Sequence[str | None]) -> str:
         members = zip(names, row, strict=True)
         return (
-            "Struct{" + ",".join([f"{n}={each}" for n, each in members if each is not None]) + "}"
+            "Struct{"
+            + ",".join([f"{n}={value}" for n, value in members if value is not None])
+            + "}"
         )
 
     return text

@@ -160,14 +160,14 @@ class EnforceRecordSize:
         if not large.all():
             mask = pa.array(large)
             arrays = {
-                each.node: arrays[each.node].filter(mask)
-                for each in cut.fields
-                if each.node in arrays
+                cut_field.node: arrays[cut_field.node].filter(mask)
+                for cut_field in cut.fields
+                if cut_field.node in arrays
             }
         measured = self._measured(part, cut, arrays)
         totals = {
-            image: _sum([each.lengths for each in measured if each.field.image == image])
-            for image in dict.fromkeys(each.field.image for each in measured)
+            image: _sum([size.lengths for size in measured if size.field.image == image])
+            for image in dict.fromkeys(size.field.image for size in measured)
         }
         total = _sum(list(totals.values()))
         yield part.with_rows(total == 0)
@@ -175,19 +175,19 @@ class EnforceRecordSize:
         taken = {
             image: _share(of_image, total, beyond, _MOST_LONG) for image, of_image in totals.items()
         }
-        for each in measured:
-            image = each.field.image
-            away = _share(each.lengths, totals[image], taken[image], _MOST_INT)
+        for size in measured:
+            image = size.field.image
+            away = _share(size.lengths, totals[image], taken[image], _MOST_INT)
             if (away > 0).any():
-                left = np.where(away > 0, np.maximum(each.lengths - away, 0), _WHOLE)
-                shortened[each.field] = _first(each, left)
+                left = np.where(away > 0, np.maximum(size.lengths - away, 0), _WHOLE)
+                shortened[size.field] = _first(size, left)
         cut.cut.update(shortened)
-        made = part
-        for each in measured:
-            if each.field in cut.cut:
-                held = shortened.get(each.field, each.stored)
-                made = with_values(made, each.field.column, held)
-        yield made.with_rows(total > 0).with_shape(cut.shape(part.shape))
+        truncated = part
+        for size in measured:
+            if size.field in cut.cut:
+                array = shortened.get(size.field, size.stored)
+                truncated = with_values(truncated, size.field.column, array)
+        yield truncated.with_rows(total > 0).with_shape(cut.shape(part.shape))
 
     def _measured(
         self, records: Records, cut: _Cut, arrays: Mapping[Node, pa.Array]
