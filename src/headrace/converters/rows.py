@@ -263,9 +263,9 @@ class SliceConverter:
             self._compiled[shape] = compiled
         return compiled
 
-    def _load_interpreter(self, form: code.Form) -> None:
+    def _load_interpreter(self, form: code.ProgramForm) -> None:
         """Pass the address of the interpreter of this form to the compiled pass."""
-        if form is code.Form.JSON:
+        if form is code.ProgramForm.JSON:
             self._state[code.RUN_JSON] = address_of_kernel(run_json)
         else:
             self._state[code.RUN_PLAIN] = address_of_kernel(run_binary)

@@ -13,7 +13,7 @@ from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending, SignalProgress
 from headrace.signals.stored import reading
-from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
+from headrace.snapshots.chunks import Chunk, ChunkKind, rows_per_chunk
 from headrace.snapshots.notifications import announcements
 from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable, TableId
@@ -176,7 +176,7 @@ class SnapshotPlanner:
         self._source.expect(tables)
         rest = _unread(progress)
         self._source.refresh(rest)
-        if any(t.kind is not Cut.KEY and not self._source.has_key(t) for t in rest):
+        if any(t.kind is not ChunkKind.KEY and not self._source.has_key(t) for t in rest):
             raise AttemptOver
         place = progress.after
         if place is None:
@@ -188,7 +188,7 @@ class SnapshotPlanner:
         if touched and self._options.restarts:
             return replace(progress, table=0, after=first, reread=True, done=False)
         for number in sorted(touched):
-            if tables[number].kind is not Cut.KEY:
+            if tables[number].kind is not ChunkKind.KEY:
                 return replace(progress, table=number, after=first, reread=True, done=False)
         return progress
 

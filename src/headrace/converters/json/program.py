@@ -28,7 +28,7 @@ from headrace.connect.rows import ORDER
 from headrace.connect.schema import Schema, Type
 from headrace.converters import instructions as code
 from headrace.converters.embedded import Embedded
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.converters.json.transaction_parts import transaction_parts
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.converters.program import (
@@ -46,7 +46,7 @@ from headrace.converters.program import (
 class _Compiler:
     def __init__(self, options: JsonOptions, made: MadeColumns) -> None:
         self.options = options
-        self.out = Assembler(Form.JSON, code.WORDS, made)
+        self.out = Assembler(ProgramForm.JSON, code.WORDS, made)
 
     def constant(self, schema: Schema, value: object) -> bytes:
         return render(schema, value, self.options).encode()

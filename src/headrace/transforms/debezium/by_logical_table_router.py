@@ -26,7 +26,7 @@ from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
-from headrace.transforms.parts import Part, not_a_struct
+from headrace.transforms.parts import RecordPart, not_a_struct
 from headrace.transforms.routing import Renaming
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
@@ -176,7 +176,7 @@ class LogicalRouter:
         key = as_struct(shape.key)
         if key is None:
             kind = "null" if shape.key is None else shape.key.schema.type.value
-            raise not_a_struct(Part.KEY, shape.topic, kind, "ByLogicalTableRouter")
+            raise not_a_struct(RecordPart.KEY, shape.topic, kind, "ByLogicalTableRouter")
         members = fields(key)
         if self._field is not None:
             if self._field in members:

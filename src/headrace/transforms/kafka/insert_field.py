@@ -26,7 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _TIMESTAMP = Schema(Type.INT64, name="org.apache.kafka.connect.data.Timestamp", version=1)
@@ -113,7 +113,7 @@ class _Inserted(NamedTuple):
 class InsertField:
     """See OF_VALUE."""
 
-    def __init__(self, options: InsertFieldOptions, part: Part) -> None:
+    def __init__(self, options: InsertFieldOptions, part: RecordPart) -> None:
         self._options = options
         self._part = PartTransform(part, "InsertField")
         self._made = PerShape(self._inserted)
@@ -123,7 +123,7 @@ class InsertField:
         """A partition or time in the key turns one key into several."""
         options = self._options
         varies = options.partition_field or options.timestamp_field
-        return Ordering.NONE if self._part.part is Part.KEY and varies else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part.part is RecordPart.KEY and varies else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
@@ -201,10 +201,10 @@ def _partitions(records: Records) -> list[int | None]:
 
 _MEANING = "Puts the topic, the partition, the record's time or a fixed text into a field."
 OF_KEY = Declaration(
-    "InsertField$Key", _MEANING, InsertFieldOptions, partial(InsertField, part=Part.KEY)
+    "InsertField$Key", _MEANING, InsertFieldOptions, partial(InsertField, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
-    "InsertField$Value", _MEANING, InsertFieldOptions, partial(InsertField, part=Part.VALUE),
+    "InsertField$Value", _MEANING, InsertFieldOptions, partial(InsertField, part=RecordPart.VALUE),
     example=Example(
         {"id": 1},
         {"topic.field": "topic", "timestamp.field": "at", "static.field": "of",

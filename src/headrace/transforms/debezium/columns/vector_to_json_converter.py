@@ -19,7 +19,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
 from headrace.connect.values.float_texts import java_texts
 from headrace.transforms.example import Example
-from headrace.transforms.parts import Part, not_a_struct
+from headrace.transforms.parts import RecordPart, not_a_struct
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _DATA = "io.debezium.data"
@@ -66,7 +66,7 @@ class VectorToJsonConverter:
         struct = as_struct(shape.value)
         if struct is None:
             kind = "null" if shape.value is None else shape.value.schema.type.value
-            raise not_a_struct(Part.VALUE, shape.topic, kind, "VectorToJsonConverter")
+            raise not_a_struct(RecordPart.VALUE, shape.topic, kind, "VectorToJsonConverter")
         vectors: list[_Vector] = []
         value = _converted(struct, vectors, struct)
         return replace(shape, value=value), tuple(vectors)

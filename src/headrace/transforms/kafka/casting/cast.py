@@ -19,7 +19,7 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.casting.castings import TARGETS, TIMES, cast_one, cast_values
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _FREE: tuple[tuple[type, Type], ...] = (
@@ -79,7 +79,7 @@ class _Cast(NamedTuple):
 class Cast:
     """See OF_VALUE."""
 
-    def __init__(self, options: CastOptions, part: Part) -> None:
+    def __init__(self, options: CastOptions, part: RecordPart) -> None:
         self._casts = options.spec
         self._defaults = options.replace_null_with_default
         self._side = part
@@ -90,7 +90,7 @@ class Cast:
     @property
     def ordering(self) -> Ordering:
         """Keys of another type may become equal."""
-        return Ordering.NONE if self._side is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._side is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_castable")."""
@@ -212,11 +212,11 @@ def _not_castable(schema: Schema, target: Type, error: ValueError) -> HeadraceEr
 
 
 _MEANING = "Casts fields, or the whole key or value, to other types."
-OF_KEY = Declaration("Cast$Key", _MEANING, CastOptions, partial(Cast, part=Part.KEY))
+OF_KEY = Declaration("Cast$Key", _MEANING, CastOptions, partial(Cast, part=RecordPart.KEY))
 OF_VALUE = Declaration(
     "Cast$Value",
     _MEANING,
     CastOptions,
-    partial(Cast, part=Part.VALUE),
+    partial(Cast, part=RecordPart.VALUE),
     example=Example({"id": 1, "total": "12"}, {"spec": "id:string,total:int32"}),
 )

@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, kind_of
+from headrace.transforms.parts import RecordPart, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
@@ -42,7 +42,7 @@ class HeaderFromOptions(NullsOptions):
 class HeaderFrom:
     """Copies or moves fields of the key or value to headers."""
 
-    def __init__(self, options: HeaderFromOptions, part: Part) -> None:
+    def __init__(self, options: HeaderFromOptions, part: RecordPart) -> None:
         if len(options.fields) != len(options.headers):
             raise WrongOption(
                 "transforms.lists_of_different_lengths",
@@ -60,7 +60,7 @@ class HeaderFrom:
     @property
     def ordering(self) -> Ordering:
         """Keys that lose fields may become equal: their order is not known then."""
-        is_of_key = self._part is Part.KEY
+        is_of_key = self._part is RecordPart.KEY
         return Ordering.NONE if is_of_key and self._moves else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -134,13 +134,13 @@ class HeaderFrom:
 
 _MEANING = "Copies or moves fields of the key or value to headers."
 OF_KEY = Declaration(
-    "HeaderFrom$Key", _MEANING, HeaderFromOptions, partial(HeaderFrom, part=Part.KEY)
+    "HeaderFrom$Key", _MEANING, HeaderFromOptions, partial(HeaderFrom, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
     "HeaderFrom$Value",
     _MEANING,
     HeaderFromOptions,
-    partial(HeaderFrom, part=Part.VALUE),
+    partial(HeaderFrom, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "trace": "t-1"},
         {"fields": "trace", "headers": "trace-id", "operation": "move"},

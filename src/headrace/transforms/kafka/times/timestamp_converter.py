@@ -23,7 +23,7 @@ from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.kafka.times.date_format import DateFormat
 from headrace.transforms.kafka.times.timestamp_router import date_format
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _PACKAGE = "org.apache.kafka.connect.data."
@@ -96,7 +96,7 @@ class _Converted(NamedTuple):
 class TimestampConverter:
     """See OF_VALUE."""
 
-    def __init__(self, options: TimestampConverterOptions, part: Part) -> None:
+    def __init__(self, options: TimestampConverterOptions, part: RecordPart) -> None:
         self._options = options
         self._part = part
         self._format: DateFormat | None = None
@@ -115,7 +115,7 @@ class TimestampConverter:
     @property
     def ordering(self) -> Ordering:
         """Times in keys may become equal."""
-        return Ordering.NONE if self._part is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_a_time"),
@@ -314,13 +314,13 @@ OF_KEY = Declaration(
     "TimestampConverter$Key",
     _MEANING,
     TimestampConverterOptions,
-    partial(TimestampConverter, part=Part.KEY),
+    partial(TimestampConverter, part=RecordPart.KEY),
 )
 OF_VALUE = Declaration(
     "TimestampConverter$Value",
     _MEANING,
     TimestampConverterOptions,
-    partial(TimestampConverter, part=Part.VALUE),
+    partial(TimestampConverter, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "at": 1700000000123},
         {"field": "at", "target.type": "string", "format": "yyyy-MM-dd HH:mm:ss"},
