@@ -180,12 +180,12 @@ class Reading:
         self._hide(name, text, resolved, values, declaration, is_secret=is_secret)
         is_plain = has_plain_reference(text) and not declaration.kind.has_placeholders
         if is_plain and not values:
-            literal = self._show(text, is_secret=False) if not is_secret else "its value"
+            value = self._show(text, is_secret=False) if not is_secret else "its value"
             self.warnings.append(
                 PropertyFinding(
                     "config.plain_reference",
                     self._prefix + name,
-                    f"{self._named(name)}: {literal} is taken literally",
+                    f"{self._named(name)}: {value} is taken literally",
                     "Write ${env:NAME} for an environment variable.",
                 )
             )
@@ -246,7 +246,7 @@ class Reading:
             return declaration.kind.parse(trimmed)
         except ValueError as error:
             is_secret = _is_secret(declaration, name)
-            shown_text = self._show(text, is_secret=is_secret)
+            value = self._show(text, is_secret=is_secret)
             is_hidden = is_secret or has_reference(text)
             detail = "" if is_hidden else str(error)
             nearest_value = None if is_hidden else nearest(trimmed, declaration.kind.values)
@@ -255,7 +255,7 @@ class Reading:
                 PropertyFinding(
                     "config.impossible_value",
                     self._prefix + name,
-                    f"{self._named(name)} = {shown_text!r}{self._where(name)}: expected "
+                    f"{self._named(name)} = {value!r}{self._where(name)}: expected "
                     f"{declaration.kind.expects}" + (f" ({detail})" if detail else "") + guess,
                     f"Write {self._named(name)}={nearest_value}."
                     if nearest_value
@@ -274,8 +274,8 @@ class Reading:
         if isinstance(declaration, Property) and declaration.refused_values:
             allowed = [v for v in declaration.kind.values if v not in declaration.refused_values]
             remedy = f"Use {' or '.join(allowed)}"
-        shown_text = self._show(text, is_secret=_is_secret(declaration, name))
-        message = refusal.replace("{value}", repr(shown_text))
+        value = self._show(text, is_secret=_is_secret(declaration, name))
+        message = refusal.replace("{value}", repr(value))
         self.problems.append(
             PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
         )

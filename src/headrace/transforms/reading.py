@@ -264,7 +264,7 @@ class _ChainReading:
                 former, successor = prefix + replacement.former, prefix + replacement.successor
                 self.warnings.append(superseded(former, successor))
                 continue
-            replaced_by = ", ".join(
+            successors = ", ".join(
                 f"{prefix}{name}={text}" for name, text in replacement.options.items()
             )
             self.warnings.append(
@@ -272,8 +272,8 @@ class _ChainReading:
                     "config.former_option",
                     prefix + replacement.former,
                     f"{prefix}{replacement.former} is a former option and is read as "
-                    f"{replaced_by or 'nothing'}",
-                    f"Write {replaced_by}." if replaced_by else "Remove it.",
+                    f"{successors or 'nothing'}",
+                    f"Write {successors}." if successors else "Remove it.",
                 )
             )
             current.update(replacement.options)

@@ -333,10 +333,10 @@ def _key_replaced(name: TableName, columns: list[str]) -> HeadraceError:
     )
 
 
-def _key_changed(name: TableName, key: tuple[str, ...], later: tuple[str, ...]) -> HeadraceError:
+def _key_changed(name: TableName, key: tuple[str, ...], new_key: tuple[str, ...]) -> HeadraceError:
     return HeadraceError(
         "replicas.key_changed",
-        f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(later) or 'none'} now",
+        f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(new_key) or 'none'} now",
         f"Copy the table again (headrace resync FILE {name} --checkpoint STATE), or "
         "name the former key in message.key.columns.",
     )

@@ -122,14 +122,14 @@ def _own(changes: DataFrame) -> str:
 
 def _fields_of_sources() -> str:
     """Return the names of the order's fields for a message, by connector."""
-    of_connectors = [
+    fields = [
         f"{definition.name}: {', '.join(_SOURCE + field for field in definition.change_order)}"
         for definition in definitions()
         if definition.change_order
     ]
     return (
         'fold(changes, order=["source.ts_us", …]). Of the source these order the changes of a '
-        f"key, by connector: {'; '.join(of_connectors)}. Rows out of their envelope have them with "
+        f"key, by connector: {'; '.join(fields)}. Rows out of their envelope have them with "
         "add.fields=op,source.NAME as __source_NAME."
     )
 

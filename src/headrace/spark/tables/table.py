@@ -330,7 +330,7 @@ def _row_type(schema: object) -> str | StructType:
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
-        what = f"a {type(schema).__name__}"
+        value = f"a {type(schema).__name__}"
     elif schema.strip().upper() in _WHOLE:
         return schema
     else:
@@ -340,10 +340,10 @@ def _row_type(schema: object) -> str | StructType:
             columns = None
         if isinstance(columns, StructType):
             return columns
-        what = f"{schema.strip()[:100]!r}"
+        value = f"{schema.strip()[:100]!r}"
     raise HeadraceError(
         "spark.schema_not_understood",
-        f"headrace.table: the schema is {what}, neither columns nor a configuration",
+        f"headrace.table: the schema is {value}, neither columns nor a configuration",
         "Give it columns as DDL ('id INT, name STRING') or as a StructType, or the source's "
         "configuration: a dict, the path of its file, or what headrace.options returned.",
     )

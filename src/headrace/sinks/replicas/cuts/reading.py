@@ -108,26 +108,26 @@ def _chosen(
     expires_ms = min(
         cut_list.expires_ms(cut, now_ms) for cut_list, cut in zip(cut_lists, cuts, strict=True)
     )
-    by_name: dict[str, _Table] = {}
+    known: dict[str, _Table] = {}
     reasons: dict[str, str] = {}
     for cut_list, cut in zip(cut_lists, cuts, strict=True):
         for name, version in cut.versions.items():
-            if str(name) in by_name:
+            if str(name) in known:
                 raise HeadraceError(
                     "replicas.ambiguous_table",
                     f"More than one of the queries has a table {name}",
                     "Call it once for each checkpoint, and pass the first result as `at` to the "
                     "later calls.",
                 )
-            by_name[str(name)] = _Table(name, version, cut_list)
+            known[str(name)] = _Table(name, version, cut_list)
         reasons |= {str(name): why for name, why in cut.missing.items()}
-    names = [*by_name, *reasons] if tables is None else list(tables)
-    _require(names, by_name, reasons, cuts[0].position)
-    return cuts, expires_ms, {name: by_name[name] for name in names}
+    names = [*known, *reasons] if tables is None else list(tables)
+    _require(names, known, reasons, cuts[0].position)
+    return cuts, expires_ms, {name: known[name] for name in names}
 
 
 def _require(
-    names: Sequence[str], by_name: Mapping[str, _Table], reasons: Mapping[str, str], position: str
+    names: Sequence[str], known: Mapping[str, _Table], reasons: Mapping[str, str], position: str
 ) -> None:
     """Refuse tables that the cut does not have. Raises HeadraceError."""
     if missing := [name for name in names if name in reasons]:
@@ -138,12 +138,12 @@ def _require(
             "Run headrace status and repair the tables that it lists, leave these tables out of "
             "`tables`, or pass the time of an earlier cut as `at`.",
         )
-    if unknown := [name for name in names if name not in by_name]:
+    if unknown := [name for name in names if name not in known]:
         raise HeadraceError(
             "replicas.no_such_table",
             f"The consistent cut at {position} has no table {', '.join(unknown)}",
-            f"Name some of these tables: {', '.join(by_name)}."
-            if by_name
+            f"Name some of these tables: {', '.join(known)}."
+            if known
             else "Wait until the first copy of a table is complete: no table exists yet.",
         )
 
