@@ -131,14 +131,14 @@ class Replica:
         self._require_mode([schema], table)
         self._require_key(schema)
         if table is None:
-            columns = self._comments.added_to(schema)
+            table_schema = self._comments.added_to(schema)
             if self._is_soft:
-                columns = with_deleted_column(self.name, columns)
-            columns = with_own_columns(self.name, columns, self._mode)
-            properties = {KEY: json.dumps(list(columns.key)), **source_property(columns)}
+                table_schema = with_deleted_column(self.name, table_schema)
+            table_schema = with_own_columns(self.name, table_schema, self._mode)
+            properties = {KEY: json.dumps(list(table_schema.key)), **source_property(table_schema)}
             if self._mode is not Mode.REPLICA:
                 properties[MODE] = self._mode.value
-            table = self._lake.create(self.name, columns, properties)
+            table = self._lake.create(self.name, table_schema, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])
             if not takes_over:

@@ -132,20 +132,20 @@ class ChangeTables:
             _require_no_rows(records)
             return None
         is_truncate = operations == _TRUNCATE
-        with_rows = records.with_rows((operations != _OTHER) & ~is_truncate)
-        if not is_truncate.any() and not len(with_rows):
+        of_rows = records.with_rows((operations != _OTHER) & ~is_truncate)
+        if not is_truncate.any() and not len(of_rows):
             return None
         table = self._table(records.shape, envelope)
         truncates = _truncates(records.with_rows(is_truncate), table, sequences)
-        operations = _OPERATIONS[with_rows.table.rows["operation"][with_rows.rows]]
+        operations = _OPERATIONS[of_rows.table.rows["operation"][of_rows.rows]]
         if table.has_documents:
-            is_change = self._is_change(with_rows, operations, table)
-            with_rows, operations = with_rows.with_rows(is_change), operations[is_change]
+            is_change = self._is_change(of_rows, operations, table)
+            of_rows, operations = of_rows.with_rows(is_change), operations[is_change]
         mode = self._modes.mode(table.schema.source)
-        rows = _Rows(with_rows, operations, table, mode).as_arrow(_sequences(with_rows, sequences))
-        milliseconds = _source_ms(with_rows, envelope)
+        rows = _Rows(of_rows, operations, table, mode).as_arrow(_sequences(of_rows, sequences))
+        milliseconds = _source_ms(of_rows, envelope)
         changes = Changes(records.shape.topic, table, rows, milliseconds, truncates)
-        return changes, with_rows.place
+        return changes, of_rows.place
 
     def _table(self, shape: Shape, envelope: Struct) -> TableShape:
         table = self._tables.get(shape)

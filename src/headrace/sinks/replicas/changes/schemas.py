@@ -356,12 +356,12 @@ def to_json(schema: TableSchema) -> str:
         | ({} if column.is_known else {"unknown": True})
         for column in schema.columns
     ]
-    text_parts: dict[str, object] = {"columns": columns, "key": schema.key}
+    members: dict[str, object] = {"columns": columns, "key": schema.key}
     if schema.comment is not None:
-        text_parts["comment"] = schema.comment
+        members["comment"] = schema.comment
     if schema.source:
-        text_parts["source"] = [schema.source, schema.source_id]
-    return json.dumps(text_parts, ensure_ascii=False, separators=(",", ":"))
+        members["source"] = [schema.source, schema.source_id]
+    return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
 
 
 @lru_cache(1024)

@@ -16,10 +16,10 @@ def prove_folder(folder: str) -> str:
     place, content = Path(folder), b"headrace check"
     missing = [parent for parent in (place, *place.parents) if not parent.exists()]
     try:
-        with ExitStack() as created:
+        with ExitStack() as undo:
             for parent in reversed(missing):
                 parent.mkdir()
-                created.callback(parent.rmdir)
+                undo.callback(parent.rmdir)
             with tempfile.NamedTemporaryFile(dir=place, prefix="headrace-check-") as file:
                 file.write(content)
                 file.flush()
