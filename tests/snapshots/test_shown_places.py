@@ -12,7 +12,7 @@ from headrace.connect.rows import Sequences, place_of
 from headrace.offsets.offset import Offset
 from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Insert
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.incremental.inserts import notification_block, transaction_of
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
@@ -79,7 +79,7 @@ def test_a_notification_shows_what_its_position_shows(tmp_path: Path) -> None:
 def test_rows_of_a_snapshot_show_what_its_position_shows() -> None:
     shown = SnapshotSource.shown(None, Timed(PLACE))  # type: ignore[arg-type]
     place = SnapshotPlace(PLACE, shown, WIDE, 1, None, blocking=False)
-    query = ChunkQuery(Chunk(0, 1, Cut.WHOLE), None, JournalFacts("s.a", "a"))
+    query = ChunkQuery(Chunk(0, 1, ChunkKind.WHOLE), None, JournalFacts("s.a", "a"))
     settings = EventSettings("s", JournalSource(), run="r")
     ((records,),) = ChunkSlice((query,), Reader(), place, Sequences(1), settings).read()
     rows = records.table.rows

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headrace.snapshots.chunks import Cut
+from headrace.snapshots.chunks import ChunkKind
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
 
 
@@ -19,7 +19,9 @@ def table(
 ) -> SnapshotTable:
     leaves = (Leaf(identity, "shop", str(identity), 1, rows),)
     name = str(identity)
-    return SnapshotTable(identity, "shop", name, Cut.KEY, leaves, False, condition, key, parts)
+    return SnapshotTable(
+        identity, "shop", name, ChunkKind.KEY, leaves, False, condition, key, parts
+    )
 
 
 @pytest.mark.parametrize("identity", [16384, "shop.orders"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound, grouped
+from headrace.snapshots.chunks import Chunk, ChunkKind, KeyBound, grouped
 from headrace.snapshots.planner import AttemptOver, SnapshotOptions, SnapshotPlanner
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
@@ -91,7 +91,7 @@ class Config:
     topic_prefix = "server"
 
 
-def table(number: int, kind: Cut, *rows: int) -> SnapshotTable:
+def table(number: int, kind: ChunkKind, *rows: int) -> SnapshotTable:
     leaves = tuple(Leaf(10 * number + i, "s", f"t{number}_{i}", n, n) for i, n in enumerate(rows))
     return SnapshotTable(10 * number, "s", f"t{number}", kind, leaves, opens=number == 0)
 
@@ -114,16 +114,20 @@ def chunks_of(planner: SnapshotPlanner, progress: SnapshotProgress | None) -> li
     return chunks
 
 
-TABLES = [table(0, Cut.KEY, 2500, 10_000), table(1, Cut.PAGES, 7000), table(2, Cut.WHOLE, 9000)]
+TABLES = [
+    table(0, ChunkKind.KEY, 2500, 10_000),
+    table(1, ChunkKind.PAGES, 7000),
+    table(2, ChunkKind.WHOLE, 9000),
+]
 
 
 @given(
     st.integers(0, 9),
     st.one_of(st.none(), st.integers(0, 9), st.tuples(st.text(), st.text())),
-    st.sampled_from(Cut),
+    st.sampled_from(ChunkKind),
 )
 def test_a_chunk_survives_an_offset(
-    ordinal: int, lower: tuple[str, ...] | int | None, cut: Cut
+    ordinal: int, lower: tuple[str, ...] | int | None, cut: ChunkKind
 ) -> None:
     chunk = Chunk(1, ordinal, cut, lower=lower, upper=lower)
     assert Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) == chunk
@@ -159,7 +163,7 @@ def test_a_lost_snapshot_continues_after_the_chunks_of_tables_with_a_key() -> No
 def test_partitions_that_came_are_read_also_when_the_table_was_handed_out(done: int) -> None:
     """`done` 1: the range that is lost has the last chunk of the first table, and the second one
     follows."""
-    tables = [table(0, Cut.KEY, 2500), table(1, Cut.KEY, 9000)]
+    tables = [table(0, ChunkKind.KEY, 2500), table(1, ChunkKind.KEY, 9000)]
     source = Source(tables)
     planner = snapshot(source)
     progress = planner.next_range(planner.begin())

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         *of_sink,
     ]
     findings += _of_start(
-        pipeline, checkpoint, {each.code for each in findings if each.level == "error"}
+        pipeline, checkpoint, {known.code for known in findings if known.level == "error"}
     )
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
@@ -209,8 +209,8 @@ def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
     findings = definition.check(config)
     findings.guard(
         lambda: findings.add_all(
-            Finding(each.code, "warning", each.message, each.remedy)
-            for each in definition.option_warnings(config)
+            Finding(problem.code, "warning", problem.message, problem.remedy)
+            for problem in definition.option_warnings(config)
         )
     )
     if any(finding.level == "error" for finding in findings):

@@ -131,14 +131,14 @@ def sink_settings(
 ) -> dict[str, str]:
     """Return the settings of Spark, with those that the sink needs, and the jars on its class path.
     Raises HeadraceError("spark.jars_not_found")."""
-    given, needed = (
+    chosen, needed = (
         spark_settings(pipeline, arguments),
         definition.session_settings(pipeline.config),
     )
-    settings = {**needed, **given}
-    if _EXTENSIONS in needed and _EXTENSIONS in given:  # a list, which combines both
-        both = [*given[_EXTENSIONS].split(","), *needed[_EXTENSIONS].split(",")]
-        settings[_EXTENSIONS] = ",".join(dict.fromkeys(each.strip() for each in both))
+    settings = {**needed, **chosen}
+    if _EXTENSIONS in needed and _EXTENSIONS in chosen:  # a list, which combines both
+        both = [*chosen[_EXTENSIONS].split(","), *needed[_EXTENSIONS].split(",")]
+        settings[_EXTENSIONS] = ",".join(dict.fromkeys(extension.strip() for extension in both))
     packages = definition.packages(pipeline.config)
     if packages:
         folder = definition.own_options(pipeline.config).get("jars")

@@ -133,23 +133,23 @@ def _beyond(known: Known, arguments: argparse.Namespace, now: float) -> Iterator
         elif lag > limit:
             yield _PASSED, f"its lag is {lag:,.1f} s, more than {limit:g} s"
     if arguments.fail_above_slot_bytes is not None:
-        kept = report.retained_bytes
-        if kept is None:
+        retained = report.retained_bytes
+        if retained is None:
             yield _UNKNOWN, "how much log the database keeps for it is not known"
-        elif kept > arguments.fail_above_slot_bytes:
+        elif retained > arguments.fail_above_slot_bytes:
             most = sized(arguments.fail_above_slot_bytes)
-            yield _PASSED, f"the database keeps {sized(kept)} of log for it, more than {most}"
+            yield _PASSED, f"the database keeps {sized(retained)} of log for it, more than {most}"
 
 
 def _json(known: Known, now: float) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    members_of_query: dict[str, Any] = {
         "running": known.is_running if known.report is not None else None,
         "last_batch": None if known.batch < 0 else known.batch,
         "last_batch_committed": _iso(known.committed),
     }
     report = known.report
     if report is None:
-        return shown
+        return members_of_query
     members = report.to_json()
     for name in _TIMES:
         members[name] = _iso(members[name])
@@ -159,7 +159,7 @@ def _json(known: Known, now: float) -> dict[str, Any]:
         "retained_bytes": report.retained_bytes,
         "oldest_unacknowledged_seconds": report.oldest_unacknowledged_seconds,
     }
-    return shown | figures | members
+    return members_of_query | figures | members
 
 
 def _iso(seconds: float | None) -> str | None:
@@ -219,8 +219,8 @@ def _cells(report: Report, known: Known, where: str, now: float) -> Iterator[tup
     if known.is_running:
         lag = report.lag_seconds(now)
         seconds = "not known" if lag is None else f"{lag:,.1f} s"
-        kept = "" if report.lag_bytes is None else f", {sized(report.lag_bytes)} of log"
-        yield "lag", f"{seconds}{kept}"
+        behind = "" if report.lag_bytes is None else f", {sized(report.lag_bytes)} of log"
+        yield "lag", f"{seconds}{behind}"
     if report.retained_bytes is not None:
         yield "kept", f"{sized(report.retained_bytes)} of log by the database"
     if report.waits is not None:

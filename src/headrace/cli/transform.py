@@ -121,14 +121,14 @@ def _run(chain: Chain, lines: TextIO) -> _Counts:
     takes_schemas_only = any(map(_takes_schemas_only, chain.steps))
     while some := list(islice(records, _AT_ONCE)):
         results = iter(
-            run_chain(chain, [each for each in some if not isinstance(each, HeadraceError)])
+            run_chain(chain, [record for record in some if not isinstance(record, HeadraceError)])
         )
-        for each in some:
-            is_error = isinstance(each, HeadraceError)
-            result = {"error": str(each)} if is_error else next(results)
+        for record in some:
+            is_error = isinstance(record, HeadraceError)
+            result = {"error": str(record)} if is_error else next(results)
             counts.records += 1
             counts.failed += result is not None and "error" in result
-            counts.schemaless += takes_schemas_only and _is_schemaless_event(each)
+            counts.schemaless += takes_schemas_only and _is_schemaless_event(record)
             print(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
     return counts
 

@@ -89,10 +89,10 @@ def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
     if len(problems) == 1:
         return HeadraceError(code, problems[0].message, problems[0].remedy)
     parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
-    each = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
+    sentences = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
     return HeadraceError(
         code,
-        f"{len(problems)} errors: {each}",
+        f"{len(problems)} errors: {sentences}",
         "Correct them; `headrace describe` lists what each property accepts.",
         parts=parts,
     )

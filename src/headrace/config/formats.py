@@ -100,14 +100,14 @@ class Properties(Mapping[str, str]):
     def without_surroundings(self, names: Iterable[str]) -> Properties:
         """Return these properties without those of `names` that only the worker has."""
         left_out = self.surroundings.intersection(names)
-        kept = Properties(
+        remaining = Properties(
             {name: text for name, text in self.items() if name not in left_out},
             {name: origin for name, origin in self._origins.items() if name not in left_out},
             self.notes,
             self.problems,
         )
-        kept.surroundings = self.surroundings - left_out
-        return kept
+        remaining.surroundings = self.surroundings - left_out
+        return remaining
 
     def of_worker(self, worker: Properties) -> Properties:
         """Return these properties of a connector merged with those of its worker: the worker's

@@ -72,22 +72,36 @@ class HiddenTexts:
             secrets = secrets_in(name, text, is_secret=is_secret)
             values = tuple((secret, HIDDEN) for secret in secrets)
             if values:
-                shown = HIDDEN if is_secret else without_secrets(text, secrets)
-                texts.append(HiddenText(name, shown, values, is_secret=is_secret))
+                without_secret = HIDDEN if is_secret else without_secrets(text, secrets)
+                texts.append(HiddenText(name, without_secret, values, is_secret=is_secret))
         return cls(tuple(texts))
 
     def under(self, prefix: str) -> HiddenTexts:
         """Return the texts of properties whose names begin with `prefix`."""
-        return HiddenTexts(tuple(each for each in self.properties if each.name.startswith(prefix)))
+        return HiddenTexts(
+            tuple(
+                hidden_text
+                for hidden_text in self.properties
+                if hidden_text.name.startswith(prefix)
+            )
+        )
 
     def in_finding(self, finding: PropertyFinding) -> PropertyFinding:
         """Return the finding with hidden values replaced. If it shows a part of a hidden value, it
         only names the property."""
-        about = [each for each in self.properties if each.is_about(finding.property)]
+        about = [
+            hidden_text for hidden_text in self.properties if hidden_text.is_about(finding.property)
+        ]
         said = f"{finding.message} {finding.remedy}"
-        if any(_shows(each, said, about) for each in about if _is_quoted(each)):
+        if any(
+            _shows(hidden_text, said, about) for hidden_text in about if _is_quoted(hidden_text)
+        ):
             written = " and ".join(
-                dict.fromkeys(f"{each.name} = {each.text!r}" for each in about if _is_quoted(each))
+                dict.fromkeys(
+                    f"{hidden_text.name} = {hidden_text.text!r}"
+                    for hidden_text in about
+                    if _is_quoted(hidden_text)
+                )
             )
             finding = finding._replace(
                 message=f"{written} is not accepted; the reason is not shown, because it contains "
@@ -99,9 +113,11 @@ class HiddenTexts:
         # quote the property.
         hidden = {
             value: mark
-            for each in self.properties
-            for value, mark in each.pairs()
-            if each.is_reference or len(value) >= LONG or (each in about and not each.is_secret)
+            for hidden_text in self.properties
+            for value, mark in hidden_text.pairs()
+            if hidden_text.is_reference
+            or len(value) >= LONG
+            or (hidden_text in about and not hidden_text.is_secret)
         }
         message, remedy = (
             without_secrets(text, hidden) for text in (finding.message, finding.remedy)
@@ -115,16 +131,19 @@ class HiddenTexts:
         is not a secret as a whole; then a part of a reference's value has the length of a secret
         (`LONG`), unless the property is sent to a server, because names of tables contain shorter
         parts."""
-        hidden = [each for each in self.properties if not each.is_name]
+        hidden = [hidden_text for hidden_text in self.properties if not hidden_text.is_name]
         text = without_secrets(
-            text, {value: mark for each in hidden for value, mark in each.pairs()}
+            text, {value: mark for hidden_text in hidden for value, mark in hidden_text.pairs()}
         )
         if about is None:
-            quoted = [each for each in hidden if not each.is_secret]
+            quoted = [hidden_text for hidden_text in hidden if not hidden_text.is_secret]
         else:
-            quoted = [each for each in hidden if each.is_about(about)]
-        if any(_shows(each, text, hidden, _part_of(each, about)) for each in quoted):
-            names = ", ".join(dict.fromkeys(each.name for each in quoted))
+            quoted = [hidden_text for hidden_text in hidden if hidden_text.is_about(about)]
+        if any(
+            _shows(hidden_text, text, hidden, _part_of(hidden_text, about))
+            for hidden_text in quoted
+        ):
+            names = ", ".join(dict.fromkeys(hidden_text.name for hidden_text in quoted))
             return f"the reason is not shown, because it contains a part of the secrets in {names}"
         return text
 
@@ -152,10 +171,10 @@ def _shows(
 ) -> bool:
     """Return whether `text` contains `part` consecutive characters of a value, except in names and
     shown texts."""
-    for each in properties:
-        for written in (each.text, repr(each.text)[1:-1], each.name):
+    for hidden_text in properties:
+        for written in (hidden_text.text, repr(hidden_text.text)[1:-1], hidden_text.name):
             text = text.replace(written, "\0")
-        for _, mark in each.pairs():
+        for _, mark in hidden_text.pairs():
             text = text.replace(mark, "\0")
     values = [value for value, _ in hidden.pairs()]
     # In a text with a password in it, only the password is secret.

@@ -180,12 +180,12 @@ class Reading:
         self._hide(name, text, resolved, values, declaration, is_secret=is_secret)
         is_plain = has_plain_reference(text) and not declaration.kind.has_placeholders
         if is_plain and not values:
-            shown = self._show(text, is_secret=False) if not is_secret else "its value"
+            value = self._show(text, is_secret=False) if not is_secret else "its value"
             self.warnings.append(
                 PropertyFinding(
                     "config.plain_reference",
                     self._prefix + name,
-                    f"{self._named(name)}: {shown} is taken literally",
+                    f"{self._named(name)}: {value} is taken literally",
                     "Write ${env:NAME} for an environment variable.",
                 )
             )
@@ -214,11 +214,11 @@ class Reading:
         is_secret: bool,
     ) -> None:
         """Note the hidden parts of a text: the `values` of its references, and secrets."""
-        named, shown = self._named(name), self._show(text, is_secret=is_secret)
+        named, shown_text = self._named(name), self._show(text, is_secret=is_secret)
         if (source := self._source_of(name, text, declaration)) is not None:
             source.current()
             self.hidden.append(
-                HiddenText(named, shown, (), is_reference=True, is_secret=True, source=source)
+                HiddenText(named, shown_text, (), is_reference=True, is_secret=True, source=source)
             )
             return
         if values:
@@ -227,7 +227,7 @@ class Reading:
             self.hidden.append(
                 HiddenText(
                     named,
-                    shown,
+                    shown_text,
                     marks,
                     is_reference=True,
                     is_name=of_names and not is_secret,
@@ -237,7 +237,7 @@ class Reading:
         known = {value for _, value in values}
         secrets = secrets_in(name, resolved, is_secret=is_secret)
         if written := tuple((secret, HIDDEN) for secret in secrets if secret not in known):
-            self.hidden.append(HiddenText(named, shown, written, is_secret=is_secret))
+            self.hidden.append(HiddenText(named, shown_text, written, is_secret=is_secret))
 
     def _parse(
         self, name: str, declaration: Property[Any] | Family[Any], text: str, trimmed: str
@@ -246,7 +246,7 @@ class Reading:
             return declaration.kind.parse(trimmed)
         except ValueError as error:
             is_secret = _is_secret(declaration, name)
-            shown = self._show(text, is_secret=is_secret)
+            value = self._show(text, is_secret=is_secret)
             is_hidden = is_secret or has_reference(text)
             detail = "" if is_hidden else str(error)
             nearest_value = None if is_hidden else nearest(trimmed, declaration.kind.values)
@@ -255,7 +255,7 @@ class Reading:
                 PropertyFinding(
                     "config.impossible_value",
                     self._prefix + name,
-                    f"{self._named(name)} = {shown!r}{self._where(name)}: expected "
+                    f"{self._named(name)} = {value!r}{self._where(name)}: expected "
                     f"{declaration.kind.expects}" + (f" ({detail})" if detail else "") + guess,
                     f"Write {self._named(name)}={nearest_value}."
                     if nearest_value
@@ -274,8 +274,8 @@ class Reading:
         if isinstance(declaration, Property) and declaration.refused_values:
             allowed = [v for v in declaration.kind.values if v not in declaration.refused_values]
             remedy = f"Use {' or '.join(allowed)}"
-        shown = self._show(text, is_secret=_is_secret(declaration, name))
-        message = refusal.replace("{value}", repr(shown))
+        value = self._show(text, is_secret=_is_secret(declaration, name))
+        message = refusal.replace("{value}", repr(value))
         self.problems.append(
             PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
         )
@@ -286,17 +286,19 @@ class Reading:
         name = declaration.name
         if any(self._fails(other) and self._suggestions.find(other) == name for other in unknown):
             return
-        shown = self._named(name)
-        message = f"{shown} is missing (expected {declaration.kind.expects})"
-        remedy = f"Set {shown}: {declaration.meaning.partition('. ')[0].rstrip('.')}."
+        named = self._named(name)
+        message = f"{named} is missing (expected {declaration.kind.expects})"
+        remedy = f"Set {named}: {declaration.meaning.partition('. ')[0].rstrip('.')}."
         for former in self._declared.values():
             if former.successor is not None and former.successor.name == name:
                 text = self._source.get(former.name, "").strip()
                 if text:
                     text = without_passwords(text)
-                    given = f"{self._named(former.name)} = {text!r}{self._where(former.name)}"
-                    message = f"{given} is of former versions of Debezium, and {shown} is missing"
-                    remedy = f"Write {shown}={former.successor.text(text)} in its place."
+                    former_text = f"{self._named(former.name)} = {text!r}{self._where(former.name)}"
+                    message = (
+                        f"{former_text} is of former versions of Debezium, and {named} is missing"
+                    )
+                    remedy = f"Write {named}={former.successor.text(text)} in its place."
         self.problems.append(
             PropertyFinding("config.missing", self._prefix + name, message, remedy)
         )

@@ -90,9 +90,9 @@ def java_notation(shown: str) -> str:
 def unscaled(value: Decimal) -> int:
     """Return the integer value · 10^scale of a finite decimal, of any number of digits."""
     # The decimal's text has exactly its digits, and is ten times as fast as its tuple.
-    shown = str(value)
-    if len(shown) <= _SHORT_DIGITS:
-        return int(shown.partition("E")[0].replace(".", ""))
+    text = str(value)
+    if len(text) <= _SHORT_DIGITS:
+        return int(text.partition("E")[0].replace(".", ""))
     sign, digits, _exponent = value.as_tuple()
     if len(digits) <= _SHORT_DIGITS:
         return int(Decimal((sign, digits, 0)))

@@ -131,7 +131,7 @@ def _headers(entry: JsonRecord) -> list[Mapping[str, object]]:
     headers = entry.get("headers", [])
     headers = [] if headers is None else headers
     if not isinstance(headers, list) or not all(
-        isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in headers
+        isinstance(header, Mapping) and isinstance(header.get("name"), str) for header in headers
     ):
         raise _wrong("a record's headers are not a list of objects with a name")
     return headers
@@ -157,7 +157,7 @@ def _form_of(entry: JsonRecord) -> tuple[object, ...]:
         raise _wrong("a record has no topic")
     parts = [_part(entry, "key"), _part(entry, "value")]
     schemas = [None if part is None else _schema_text(part["schema"]) for part in parts]
-    headers = [(each["name"], _schema_text(each.get("schema"))) for each in _headers(entry)]
+    headers = [(header["name"], _schema_text(header.get("schema"))) for header in _headers(entry)]
     for name in (entry["topic"], *(name for name, _ in headers)):
         str(name).encode()
     return (entry["topic"], *schemas, *headers)
@@ -191,7 +191,10 @@ class _Group:
             str(entry["topic"]),
             None if key is None else node(key["schema"]),
             None if value is None else node(value["schema"]),
-            tuple(Header(str(each["name"]), node(each.get("schema"))) for each in _headers(entry)),
+            tuple(
+                Header(str(header["name"]), node(header.get("schema")))
+                for header in _headers(entry)
+            ),
             null_has_schema=True,
             timestamp=layout.cell(_TIMESTAMP),
         )
@@ -208,8 +211,8 @@ class _Group:
     def records(self, table: RowTable, place: np.ndarray) -> Records:
         rows = np.array(self.rows, np.int64)
         partition = None
-        if any(each is not None for each in self.partitions):
-            numbers = [NO_PARTITION if each is None else each for each in self.partitions]
+        if any(number is not None for number in self.partitions):
+            numbers = [NO_PARTITION if number is None else number for number in self.partitions]
             partition = np.array(numbers, np.int32)
         return Records(self.shape, table, rows, place[rows], partition=partition)
 

@@ -63,14 +63,14 @@ class Allowance:
         ones. Raises HeadraceError as `take`."""
         if isinstance(value, Mapping) and schema.type is Type.STRUCT:
             self.take(len(schema.fields))
-            parts = {n: each for n, each in value.items() if isinstance(each, list | Mapping)}
+            parts = {n: part for n, part in value.items() if isinstance(part, list | Mapping)}
             if parts:
                 for member in schema.fields:
                     self.take_value(member.schema, parts.get(member.name))
         elif isinstance(value, list) and schema.values is not None:
             self.take(len(value))
-            for each in value:
-                self.take_value(schema.values, each)
+            for element in value:
+                self.take_value(schema.values, element)
 
     def add_digits(self, count: int, times: int = 1) -> None:
         """Count digits that the text does not have, for each of `times` numbers. Raises
@@ -319,16 +319,16 @@ def _loaded_leaves(
         case Type.BOOLEAN if kind is bool:
             return list(payloads)
         case Type.FLOAT32 | Type.FLOAT64 if kind is float or kind is Decimal:
-            return [float(each) for each in payloads]  # type: ignore[arg-type]
+            return [float(payload) for payload in payloads]  # type: ignore[arg-type]
         case Type.BYTES if schema.name == DECIMAL and kind is str:
             return _decimals(decimal_scale(schema), payloads)  # type: ignore[arg-type]
         case Type.BYTES if schema.name == DECIMAL and kind is int:
             scale = decimal_scale(schema)
-            made = {
+            decimals = {
                 number: _scaled(number, scale, allowance, times)  # type: ignore[arg-type]
                 for number, times in Counter(payloads).items()
             }
-            return [made[number] for number in payloads]
+            return [decimals[number] for number in payloads]
     return None
 
 
@@ -340,11 +340,11 @@ def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
         return None
     if max(map(len, raw.values())) > MOST_BYTES:
         return None
-    made = {
-        text: decimal_of(int.from_bytes(held, "big", signed=True), scale)
-        for text, held in raw.items()
+    decimals = {
+        text: decimal_of(int.from_bytes(unscaled_bytes_of, "big", signed=True), scale)
+        for text, unscaled_bytes_of in raw.items()
     }
-    return [made[text] for text in texts]
+    return [decimals[text] for text in texts]
 
 
 def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: int = 1) -> Decimal:
@@ -399,12 +399,12 @@ def _dumped_leaves(schema: Schema, kind: type, values: Sequence[object]) -> list
                 texts = java_texts(np.array(values, np.float32))
             return [text if text[-1] in "Ny" else float(text) for text in texts]
         case Type.BYTES if schema.name == DECIMAL and kind is Decimal:
-            made = {id(each): each for each in values}
-            shown = {
-                at: b2a_base64(unscaled_bytes(each), newline=False).decode()  # type: ignore[arg-type]
-                for at, each in made.items()
+            distinct = {id(value): value for value in values}
+            texts_by_id = {
+                at: b2a_base64(unscaled_bytes(value), newline=False).decode()  # type: ignore[arg-type]
+                for at, value in distinct.items()
             }
-            return [shown[id(each)] for each in values]
+            return [texts_by_id[id(value)] for value in values]
         case Type.FLOAT32 | Type.FLOAT64 | Type.BYTES | Type.MAP | Type.ARRAY | Type.STRUCT:
             return None
     return list(values)

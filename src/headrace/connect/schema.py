@@ -86,8 +86,8 @@ class Schema:
         """The names of `fields` in order, with their indexes; of several with one name the
         first."""
         places: dict[str, int] = {}
-        for place, each in enumerate(self.fields):
-            places.setdefault(each.name, place)
+        for place, own_field in enumerate(self.fields):
+            places.setdefault(own_field.name, place)
         return places
 
     @cached_property
@@ -110,7 +110,7 @@ class Schema:
     def _has_any(self) -> bool:
         """Return whether values, or parts of them, have no schema."""
         inner = (*(field.schema for field in self.fields), self.keys, self.values)
-        return self.type is Type.ANY or any(each is not None and each._has_any() for each in inner)
+        return self.type is Type.ANY or any(part is not None and part._has_any() for part in inner)
 
     def _json_object(self, member: str | None = None) -> dict[str, object]:
         out: dict[str, object] = {"type": self.type.value}

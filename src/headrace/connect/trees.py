@@ -187,7 +187,7 @@ def in_image(node: Node, image: Image) -> Node:
         case Cell():
             return replace(node, image=image)
         case Struct():
-            members = tuple(in_image(each, image) for each in node.members)
+            members = tuple(in_image(inner, image) for inner in node.members)
             struct_image = None if node.image is None else image
             return replace(node, members=members, image=struct_image)
         case Guarded():

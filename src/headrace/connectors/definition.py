@@ -377,8 +377,8 @@ class NamedDefinition(ConnectorDefinition):
         """See ConnectorDefinition."""
         if not self.check_function:
             return super().check(config, stored)
-        given = (config,) if stored is None else (config, stored)
-        results: Sequence[CheckResult] = resolve_name(self.check_function)(*given)
+        arguments = (config,) if stored is None else (config, stored)
+        results: Sequence[CheckResult] = resolve_name(self.check_function)(*arguments)
         return results
 
     def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:

@@ -65,13 +65,13 @@ def load_definitions(
             yield f"the connector {owners[value]} has that name"
 
     added = []
-    for shown, definition in load_entries(GROUP, "connector", skipped, faults_of):
+    for entry, definition in load_entries(GROUP, "connector", skipped, faults_of):
         for value in values_of(definition):
             if owners.setdefault(value, definition.name) != definition.name:
                 log.warning(
                     "The connector %s is not chosen by connector.class=%s, which the connector %s "
                     "has",
-                    shown,
+                    entry,
                     value,
                     owners[value],
                 )

@@ -303,8 +303,8 @@ def parse_configuration(properties: Mapping[str, str]) -> ConnectorConfig:
 
     Raises HeadraceError("config.invalid"), ("config.not_supported"), ("connectors.…").
     """
-    given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    return _parse(find_definition(_connector_class(given)), given)
+    parsed = properties if isinstance(properties, Properties) else read_mapping(properties)
+    return _parse(find_definition(_connector_class(parsed)), parsed)
 
 
 def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
@@ -329,8 +329,8 @@ def examine(
 ) -> tuple[ConnectorConfig, list[PropertyFinding]]:
     """Check properties like `parse_configuration`, but return the findings; an invalid property has
     its default. Raises HeadraceError only if no connector is named."""
-    given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    return _examine(find_definition(_connector_class(given)), given)
+    parsed = properties if isinstance(properties, Properties) else read_mapping(properties)
+    return _examine(find_definition(_connector_class(parsed)), parsed)
 
 
 def _parse(definition: ConnectorDefinition, properties: Properties) -> ConnectorConfig:

@@ -144,10 +144,10 @@ def cloudevents_settings(
     return settings, data
 
 
-def _bytes_converter(prefix: str, given: Mapping[str, str]) -> BytesConverter:
+def _bytes_converter(prefix: str, options_with_prefix: Mapping[str, str]) -> BytesConverter:
     """Return Debezium's ByteArrayConverter, which leaves records that are not bytes to its
     delegate."""
-    options = ByteArrayConverterOptions.of(given, f"{prefix}.")
+    options = ByteArrayConverterOptions.of(options_with_prefix, f"{prefix}.")
     if options.delegate_converter_type is None:
         return BytesConverter(None)
     schemas = options.delegate_converter_type_schemas_enable

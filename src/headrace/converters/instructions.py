@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Form(IntEnum):
+class ProgramForm(IntEnum):
     """The text format of a program, which determines the interpreter that the pass uses."""
 
     JSON = 0
@@ -142,7 +142,7 @@ STATE_WORDS = 49
     SHAPE_SOURCE_COLUMNS,  # number of columns that they read of images of source fields
     KEY_GUARD,  # see GUARDS
     VALUE_GUARD,
-    KEY_FORM,  # see Form
+    KEY_FORM,  # see ProgramForm
     VALUE_FORM,
     SHAPE_MADE,  # address of the addresses of the made columns' cells; 0: no made columns
     MADE_COUNT,

@@ -86,7 +86,7 @@ class Patches:
         errors: dict[int, HeadraceError] = {}
         instructions: dict[int, int] = {}
         texts = bytearray()
-        made: list[tuple[int, int, int, int]] = []
+        patches: list[tuple[int, int, int, int]] = []
         for address, length, instruction, row in self._misses[:count].tolist():
             if row in errors:
                 continue
@@ -103,17 +103,17 @@ class Patches:
                     continue
                 text = rendered or b""
                 self._lengths[place] = len(text)
-                made.append((*place, len(texts), -1 if rendered is None else len(text)))
+                patches.append((*place, len(texts), -1 if rendered is None else len(text)))
                 texts += text
             self._row_bytes[row] = self._row_bytes.get(row, 0) + self._lengths[place]
-        self._put(made, texts)
+        self._put(patches, texts)
         if errors:
             raise Unrenderable(errors, instructions)
 
-    def _put(self, made: list[tuple[int, int, int, int]], texts: bytearray) -> None:
+    def _put(self, patches: list[tuple[int, int, int, int]], texts: bytearray) -> None:
         memory = np.frombuffer(bytes(texts) + bytes(PADDING), np.uint8)
         self._texts.append(memory)
-        entries = np.array(made, np.int64).reshape(-1, 4)
+        entries = np.array(patches, np.int64).reshape(-1, 4)
         entries[:, 2] += address_of(memory)
         self._entries = np.concatenate((self._entries, entries))
         size = len(self._table)

@@ -19,7 +19,7 @@ from headrace.connect.rows import (
     offset_in_transaction,
 )
 from headrace.converters import instructions as code
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.documents.dialects import DIALECTS
 from headrace.documents.kernels import writer
 from headrace.errors import HeadraceError
@@ -58,7 +58,7 @@ class Program:
     """
 
     address: int
-    form: Form
+    form: ProgramForm
     largest: int
     growth: int
     columns: int
@@ -119,7 +119,7 @@ class Assembler:
     """Collects the instructions of a program of `form`; `words` int64 each, the first ten as in
     `headrace.converters.instructions`."""
 
-    form: Form
+    form: ProgramForm
     words: int
     made: MadeColumns
     pending: bytes = b""

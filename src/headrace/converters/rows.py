@@ -106,8 +106,8 @@ class _Slice:
         row = int(self.rows[place])
         entry, which = self.table.rows[row], int(self.shapes[place])
         transaction = self.table.transactions[entry["transaction"]]
-        made = self.compiled[which].made_bytes(self.records[which], row)
-        return int(entry["size"]) + int(transaction["size"]) + made
+        made_bytes = self.compiled[which].made_bytes(self.records[which], row)
+        return int(entry["size"]) + int(transaction["size"]) + made_bytes
 
 
 class SliceConverter:
@@ -130,7 +130,9 @@ class SliceConverter:
         self._headers = HeaderColumn()
         self._topic: tuple[str, pa.Array] | None = None
         """The topic of the last batch that had only one, and a column of it."""
-        self._makes_columns = any(isinstance(each, ColumnConverter) for each in (key, value))
+        self._makes_columns = any(
+            isinstance(converter, ColumnConverter) for converter in (key, value)
+        )
 
     def convert(
         self,
@@ -180,22 +182,22 @@ class SliceConverter:
             error = named(why, records.shape.topic, role, path)
             if failed is None:
                 raise error from None
-            made = failed(records.with_rows(records.rows == row), role, error)
-            instead += [] if made is None else [made]
+            replacement = failed(records.with_rows(records.rows == row), role, error)
+            instead += [] if replacement is None else [replacement]
             left_out.setdefault(which, []).append(row)
-        kept = [
+        remaining = [
             records.with_rows(~np.isin(records.rows, left_out[which]))
             if which in left_out
             else records
             for which, records in enumerate(part.records)
         ]
-        return self._slice([*kept, *instead], part.sequences, failed)
+        return self._slice([*remaining, *instead], part.sequences, failed)
 
     def _compilable(
         self, slice_records: Sequence[Records], failed: Failed | None
     ) -> tuple[list[Records], list[CompiledShape]]:
         """The Records that have programs, and these programs."""
-        kept: list[Records] = []
+        compilable: list[Records] = []
         compiled: list[CompiledShape] = []
         waiting = [records for records in slice_records if len(records)]
         while waiting:
@@ -210,19 +212,19 @@ class SliceConverter:
                     instead = failed(alone, "value", error)
                     waiting += [] if instead is None else [instead]
                 continue
-            kept.append(records)
+            compilable.append(records)
             compiled.append(programs)
-        return kept, compiled
+        return compilable, compiled
 
     def _slice(
         self, slice_records: Sequence[Records], sequences: Sequences, failed: Failed | None
     ) -> _Slice | None:
         """A slice of the records; None if no record is left."""
-        kept, compiled = self._compilable(slice_records, failed)
-        if not kept:
+        compilable, compiled = self._compilable(slice_records, failed)
+        if not compilable:
             return None
-        table = kept[0].table
-        if any(records.table is not table for records in kept):
+        table = compilable[0].table
+        if any(records.table is not table for records in compilable):
             raise HeadraceError(
                 "converters.several_tables",
                 "the Records of one slice have rows of several row tables",
@@ -235,17 +237,17 @@ class SliceConverter:
                 "This is a defect of a connector or transform; report it.",
             )
         self._make_room(max(c.columns for c in compiled))
-        entries = [c.words(records) for c, records in zip(compiled, kept, strict=True)]
-        rows, shapes = in_total_order(kept)
+        entries = [c.words(records) for c, records in zip(compiled, compilable, strict=True)]
+        rows, shapes = in_total_order(compilable)
         return _Slice(
-            kept,
+            compilable,
             compiled,
             table,
             rows,
             shapes,
-            partitions_in_order(kept),
+            partitions_in_order(compilable),
             np.array([words for words, _ in entries], np.int64),
-            pa.array([records.shape.topic for records in kept], pa.string()),
+            pa.array([records.shape.topic for records in compilable], pa.string()),
             sequences,
             [memory for _, memory in entries],
         )
@@ -261,9 +263,9 @@ class SliceConverter:
             self._compiled[shape] = compiled
         return compiled
 
-    def _load_interpreter(self, form: code.Form) -> None:
+    def _load_interpreter(self, form: code.ProgramForm) -> None:
         """Pass the address of the interpreter of this form to the compiled pass."""
-        if form is code.Form.JSON:
+        if form is code.ProgramForm.JSON:
             self._state[code.RUN_JSON] = address_of_kernel(run_json)
         else:
             self._state[code.RUN_PLAIN] = address_of_kernel(run_binary)
@@ -316,13 +318,13 @@ class SliceConverter:
             state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
             state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
             state[code.SEQUENCES] = address_of(buffers.sequences) + length * done
-            made = emit(address_of(state))
+            emitted = emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
                 raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")}, {})
-            value_ends[done : done + made + 1] += value_base
-            key_ends[done : done + made + 1] += key_base
-            done += made
+            value_ends[done : done + emitted + 1] += value_base
+            key_ends[done : done + emitted + 1] += key_base
+            done += emitted
             value_base, key_base = int(value_ends[done]), int(key_ends[done])
             start = int(state[code.NEXT])
             status = int(state[code.STATUS])

@@ -157,8 +157,8 @@ class CompiledShape:
         parts = [("key", shape.key, self.key), ("value", shape.value, self.value)]
         for role, tree, program in parts:
             if program is not None and instruction in program.cells:
-                shown = program.nodes.get(instruction)
-                return role, (shown and tree and path_to(tree, shown)) or ""
+                node = program.nodes.get(instruction)
+                return role, (node and tree and path_to(tree, node)) or ""
         for header, compiled in zip(self._in_order, self.headers, strict=True):
             if compiled.program is not None and instruction in compiled.program.cells:
                 return "header", header.name

@@ -42,11 +42,11 @@ def variable_scale(value: Decimal) -> dict[str, object]:
     """The struct of a VariableScaleDecimal: trailing zeros stripped, scale never negative."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    kept = len(digits)
-    while kept > 1 and digits[kept - 1] == 0 and exponent < 0:
-        kept -= 1
+    significant = len(digits)
+    while significant > 1 and digits[significant - 1] == 0 and exponent < 0:
+        significant -= 1
         exponent += 1
-    digits = digits[:kept]
+    digits = digits[:significant]
     if digits == (0,):
         exponent = 0
     if exponent > 0:

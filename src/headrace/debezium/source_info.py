@@ -73,10 +73,10 @@ def source_block(schema: Schema, own: Mapping[str, Node], /, **constants: object
             nodes.append(TransactionField(field.schema, "commit_" + field.name[3:]))
         else:
             nodes.append(Constant(field.schema, constants.get(field.name)))
-    shown = {field.name for field in schema.fields}
+    field_names = {field.name for field in schema.fields}
     unshown = {
         name: Constant(_OPTIONAL_STRING, value)
         for name, value in constants.items()
-        if name not in shown
+        if name not in field_names
     }
     return Struct(schema, tuple(nodes), unshown=unshown)

@@ -58,13 +58,15 @@ def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.S
     done, growth, batch = 0, GROWTH, count
     while done < count:
         start = address_of(texts)
-        made = put_column(
+        written = put_column(
             address_of(places), bits, first + done, batch, address_of(source), int(dialect), growth,
             address_of(ends) + 4 * (done + 1), start, start + int(ends[done]), len(texts),
         )  # fmt: skip
-        if made < 0:
-            raise broken(made >> 32, f"the document at {done + (made & 0xFFFFFFFF)} of the column")
-        done += made
+        if written < 0:
+            raise broken(
+                written >> 32, f"the document at {done + (written & 0xFFFFFFFF)} of the column"
+            )
+        done += written
         if int(ends[done]) > _LARGEST_TEXTS:
             raise HeadraceError(
                 "documents.text_too_large",

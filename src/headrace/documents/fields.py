@@ -120,10 +120,10 @@ def field_exists(document: str = "a document") -> HeadraceError:
 
 
 def _check(rule: PathRule) -> None:
-    shown = ".".join(rule.path)
+    dotted = ".".join(rule.path)
     if not 0 < len(rule.path) <= MOST_NODES:
-        raise ValueError(f"{shown!r} has {len(rule.path)} names, not 1 to {MOST_NODES}")
-    if "\0" in shown + (rule.name or ""):
-        raise ValueError(f"{shown!r} or its new name has a zero character")
+        raise ValueError(f"{dotted!r} has {len(rule.path)} names, not 1 to {MOST_NODES}")
+    if "\0" in dotted + (rule.name or ""):
+        raise ValueError(f"{dotted!r} or its new name has a zero character")
     if rule.path[-1] == rule.name:
-        raise ValueError(f"{shown!r} has the name already that it is to get")
+        raise ValueError(f"{dotted!r} has the name already that it is to get")

@@ -75,7 +75,7 @@ class Structure:
         if self.kind is Kind.ARRAY and not form.numbered:
             return 1
         inner = [inner for _, inner in self.members] + list(self.elements)
-        count = sum(each.leaf_count(form) for each in inner)
+        count = sum(part.leaf_count(form) for part in inner)
         if self.kind in (Kind.DOCUMENT, Kind.ARRAY):
             return count
         return count + (2 if self.kind in _TWO_LEAVES else 1)
@@ -89,7 +89,9 @@ def structure_of(kind: int, value: bytes, form: SplitForm) -> Structure:
     if kind == ARRAY:
         inner = [structure_of(k, v, form) for k, _, v in elements_of(value)]
         if not form.numbered:
-            inner = [each for i, each in enumerate(inner) if i == 0 or inner[i - 1] != each]
+            inner = [
+                element for i, element in enumerate(inner) if i == 0 or inner[i - 1] != element
+            ]
         return Structure(Kind.ARRAY, elements=tuple(inner))
     if kind == CODE_WITH_SCOPE:
         scope = structure_of(DOCUMENT, scoped_code(value)[1], form)
@@ -131,7 +133,7 @@ class SplitValues:
         ordered = hashes[order]
         cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
         parts = np.split(order, cuts)
-        for members in sorted(parts, key=lambda each: int(each[0])):
+        for members in sorted(parts, key=lambda part: int(part[0])):
             yield SplitGroup(int(hashes[members[0]]), members)
 
     def leaf_count(self, group: SplitGroup) -> int:
@@ -172,15 +174,15 @@ def split(cells: np.ndarray, form: SplitForm) -> SplitValues:
     while True:
         leaves = np.empty((leaf_room, 3), np.int64)
         spare = np.empty(spare_room, np.uint8)
-        made = int(
+        answer = int(
             split_values(
                 address_of(cells), len(cells), form.flags, address_of(leaves), leaf_room,
                 address_of(spare), spare_room, address_of(splits),
             )
         )  # fmt: skip
-        if made >= 0:
+        if answer >= 0:
             return SplitValues(splits, leaves, (leaves, spare))
-        if made >> 32 != NO_ROOM:
-            raise broken(made >> 32, "a document")
+        if answer >> 32 != NO_ROOM:
+            raise broken(answer >> 32, "a document")
         leaf_room = total // LEAVES_PER_BYTE + 2 * len(cells) + 64
         spare_room = SPARE_PER_BYTE * total + SPARE_SLACK * (len(cells) + 1)

@@ -56,7 +56,7 @@ class MessageWriter:
         topic_of = np.asarray(topics.indices, np.int32)
         handles = np.array([self._producer.topic(name) for name in names], np.int64)
         block[code.TOPIC_OF], block[code.TOPICS] = address_of(topic_of), address_of(handles)
-        kept = [
+        owners = [
             _place(block, code.KEYS, batch.column("key")),
             _place(block, code.VALUES, batch.column("value")),
         ]
@@ -66,7 +66,7 @@ class MessageWriter:
         if "headers" in batch.schema.names:
             most_headers, headers = _place_headers(block, batch.column("headers"))
         if self._with_sequence:
-            kept.append(_place(block, code.SEQUENCES, batch.column("sequence")))
+            owners.append(_place(block, code.SEQUENCES, batch.column("sequence")))
             block[code.SEQUENCE_NAME] = address_of(_SEQUENCE_NAME_TEXT)
             most_headers += 1
         arguments = np.zeros(code.ARGUMENT * (code.ARGUMENTS + most_headers), np.uint8)
@@ -87,7 +87,7 @@ class MessageWriter:
                 if patience.is_over:
                     self._on_standstill()
                     patience = Deadline(_STANDSTILL_SECONDS)
-        del kept, headers
+        del owners, headers
 
 
 _SEQUENCE_NAME_TEXT = np.frombuffer(SEQUENCE_HEADER.encode() + b"\0", np.uint8)
@@ -122,9 +122,9 @@ def _place_headers(block: np.ndarray, lists: pa.Array) -> tuple[int, object]:
     if most == 0:
         return 0, None
     entries = lists.values
-    given = entries.slice(ends[0], ends[-1] - ends[0])
-    names = given.field(0)
-    if given.null_count or names.null_count or pc.any(pc.match_substring(names, "\0")).as_py():
+    headers = entries.slice(ends[0], ends[-1] - ends[0])
+    names = headers.field(0)
+    if headers.null_count or names.null_count or pc.any(pc.match_substring(names, "\0")).as_py():
         raise HeadraceError(
             "kafka.header_name",
             "A record has a header whose name is null or contains a null character, which Kafka "

@@ -61,4 +61,4 @@ class SchemaIds:
         try:
             yield used
         finally:
-            self._used = [each for each in self._used if each is not used]
+            self._used = [ids for ids in self._used if ids is not used]

@@ -159,22 +159,22 @@ class Topics:
     def create(self, names: Iterable[str], group: TopicGroup | None = None) -> None:
         """Create topics as their groups say, or as `group` says. Raises as `ensure`."""
         module, kafka = load_admin(self._purpose), load_client(self._purpose)
-        wanted = []
+        new_topics = []
         for name in names:
             of = group or self._creation.of_topic(name)
             configs = dict(of.configs)
-            wanted.append(
+            new_topics.append(
                 module.NewTopic(name, of.partitions, of.replication_factor, config=configs)
             )
-        if not wanted:
+        if not new_topics:
             return
-        for name, created in self._opened().create_topics(wanted).items():
+        for name, created in self._opened().create_topics(new_topics).items():
             try:
                 created.result(timeout=_CREATE_SECONDS)
             except kafka.KafkaException as error:
                 if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                     raise self._translated(error.args[0], name) from None
-        self._await([topic.topic for topic in wanted])
+        self._await([topic.topic for topic in new_topics])
 
     def widen(self, name: str, partitions: int) -> None:
         """Raise the number of a topic's partitions. Raises as `ensure`."""

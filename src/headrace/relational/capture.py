@@ -126,9 +126,9 @@ def _key_rules(config: RelationalConfig) -> KeyRules:
 
 
 def _refuse_case_twins(table: str, columns: Iterable[str]) -> None:
-    seen: dict[str, str] = {}
+    folded: dict[str, str] = {}
     for column in columns:
-        twin = seen.setdefault(column.lower(), column)
+        twin = folded.setdefault(column.lower(), column)
         if twin != column:
             raise HeadraceError(
                 "debezium.case_twins",

@@ -210,8 +210,10 @@ class TableChecks(ConnectorChecks, Generic[T]):
                 place = ColumnName(table.name, column.name)
                 if not self.capture.takes_column(f"{table.name}.{column.name}"):
                     continue
-                shown = column.type.resolve(self.types, optional=True, default=None, column=place)
-                if shown is None:
+                column_type = column.type.resolve(
+                    self.types, optional=True, default=None, column=place
+                )
+                if column_type is None:
                     self.warn(
                         "type_left_out",
                         f"{place} has the type {column.type}, which events leave out",

@@ -181,7 +181,7 @@ class RelationFacts:
                 ColumnCells(name, Constant(Schema(Type.STRING), value))
                 for name, value in self.key_fields
             ]
-        made = change_event(
+        event = change_event(
             self.topic,
             rows,
             key,
@@ -191,7 +191,7 @@ class RelationFacts:
             settings.format,
             settings.names,
         )
-        return replace(made, origin=self._origin(settings))
+        return replace(event, origin=self._origin(settings))
 
     def _origin(self, settings: EventSettings) -> TableOrigin:
         columns = {
@@ -210,9 +210,9 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     cell = column_cell(facts, index, settings)
     if cell is None:
         return None, True
-    shown = _as_shown(cell, column)
-    if isinstance(shown, Constant):
-        return shown.value, True
+    rendered = _as_shown(cell, column)
+    if isinstance(rendered, Constant):
+        return rendered.value, True
     if column.filler is None:
         # For a column without null, the default of a function expression may be a made-up value.
         kind = column.type.resolve(
@@ -227,7 +227,7 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     if column.filler.text is None or not column.filler.is_known:
         return None, column.filler.is_known
     try:
-        return shown.decode(column.filler.text.encode()), True
+        return rendered.decode(column.filler.text.encode()), True
     except (ValueError, ArithmeticError, HeadraceError):
         return None, False  # the text of another type that the column has now
 

@@ -24,13 +24,13 @@ class Overrides:
     @staticmethod
     def of(config: RelationalConfig) -> Overrides:
         """The overrides of a configuration."""
-        given = {
+        statements = {
             member.variables[0]: member.value.strip().rstrip(";")
             for member in config.snapshot_select_statement_overrides_options
         }
         listed = config.snapshot_select_statement_overrides
         return Overrides(
-            {name: given[name] for name in listed if name in given},
-            tuple(name for name in listed if name not in given),
+            {name: statements[name] for name in listed if name in statements},
+            tuple(name for name in listed if name not in statements),
             config.hidden,
         )

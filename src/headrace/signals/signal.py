@@ -218,25 +218,25 @@ def _kind(data: Mapping[str, Any]) -> str:
 
 
 def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
-    given = data.get("data-collections") or []
-    if not isinstance(given, list) or not all(isinstance(x, str) for x in given):
+    listed = data.get("data-collections") or []
+    if not isinstance(listed, list) or not all(isinstance(x, str) for x in listed):
         raise ValueError("data-collections is not a list of texts")
-    if len(given) > _MOST_COLLECTIONS:
+    if len(listed) > _MOST_COLLECTIONS:
         raise ValueError(f"data-collections has more than {_MOST_COLLECTIONS} entries")
-    expressions = tuple(dict.fromkeys(x.strip() for x in given if x.strip()))
+    expressions = tuple(dict.fromkeys(x.strip() for x in listed if x.strip()))
     for expression in expressions:
         check_expression(expression)
     return expressions
 
 
 def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
-    given = data.get("additional-conditions") or []
-    if isinstance(given, list) and len(given) > _MOST_COLLECTIONS:
+    listed = data.get("additional-conditions") or []
+    if isinstance(listed, list) and len(listed) > _MOST_COLLECTIONS:
         raise ValueError(f"additional-conditions has more than {_MOST_COLLECTIONS} entries")
-    if not isinstance(given, list) or not all(isinstance(x, dict) for x in given):
+    if not isinstance(listed, list) or not all(isinstance(x, dict) for x in listed):
         raise ValueError("additional-conditions is not a list of objects")
     conditions = []
-    for entry in given:
+    for entry in listed:
         collection, text = _text(entry, "data-collection"), _text(entry, "filter")
         if collection is None or text is None:
             raise ValueError("an additional condition lacks data-collection or filter")

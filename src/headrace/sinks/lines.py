@@ -242,17 +242,17 @@ class LineWriter:
             self.ends = self.ends[:0]
             return memoryview(b"")
         block = np.zeros(_WORDS, np.int64)
-        kept: list[pa.Array] = []  # keeps casts alive while their addresses are used
+        arrays: list[pa.Array] = []  # keeps casts alive while their addresses are used
         capacity = _PADDING + rows * _LINE_FRAME
-        capacity += _ESCAPED * _place(block, _TOPIC, _text(batch.column("topic"), kept))
+        capacity += _ESCAPED * _place(block, _TOPIC, _text(batch.column("topic"), arrays))
         for role, column in (("key", _KEY), ("value", _VALUE)):
-            length = _place(block, column, _text(batch.column(role), kept))
+            length = _place(block, column, _text(batch.column(role), arrays))
             capacity += self._place_texts(block, role, column) * length
-        sequence = _text(batch.column("sequence"), kept)
+        sequence = _text(batch.column("sequence"), arrays)
         _place(block, _SEQUENCE, sequence)
         if "headers" in batch.schema.names:
             escaped = self._place_texts(block, "header", _CONTENT)
-            capacity += _place_headers(block, batch.column("headers"), escaped, kept)
+            capacity += _place_headers(block, batch.column("headers"), escaped, arrays)
         if self._buffer.size < capacity:
             self._buffer = np.empty(capacity + capacity // 4, np.uint8)
         if self._with_ends:
@@ -279,10 +279,10 @@ class LineWriter:
         return _ESCAPED if is_text else 1
 
 
-def _text(array: pa.Array, kept: list[pa.Array]) -> pa.Array:
+def _text(array: pa.Array, arrays: list[pa.Array]) -> pa.Array:
     """The column with 32-bit offsets, as string or binary."""
     array = with_short_offsets(array)
-    kept.append(array)
+    arrays.append(array)
     return array
 
 
@@ -294,19 +294,19 @@ def _place(block: np.ndarray, column: int, array: pa.Array) -> int:
     return addresses.length
 
 
-def _place_headers(block: np.ndarray, lists: pa.Array, escaped: int, kept: list[pa.Array]) -> int:
+def _place_headers(block: np.ndarray, lists: pa.Array, escaped: int, arrays: list[pa.Array]) -> int:
     """Note the addresses of the headers column; returns the most bytes of its headers in lines.
     `escaped`: the most bytes of one byte of a value."""
     if pa.types.is_null(lists.type) or lists.null_count == len(lists):
         return 0
     if pa.types.is_large_list(lists.type):
         lists = lists.cast(pa.list_(lists.type.value_type))
-    kept.append(lists)
+    arrays.append(lists)
     validity, offsets = lists.buffers()[:2]
     entries = lists.values
     if len(entries) == 0:
         return 0
-    names, contents = _text(entries.field(0), kept), _text(entries.field(1), kept)
+    names, contents = _text(entries.field(0), arrays), _text(entries.field(1), arrays)
     name_bytes = _place(block, _NAME, names)
     content_bytes = _place(block, _CONTENT, contents)
     block[_LISTS] = offsets.address + 4 * lists.offset

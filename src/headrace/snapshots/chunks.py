@@ -23,7 +23,7 @@ Bound = KeyBound | int
 _Item = TypeVar("_Item")
 
 
-class Cut(StrEnum):
+class ChunkKind(StrEnum):
     """The way a table is divided into chunks: by ranges of its key, by pages, or not at all (a
     statement of its own reads it)."""
 
@@ -40,7 +40,7 @@ class Chunk:
 
     table: int
     ordinal: int
-    kind: Cut
+    kind: ChunkKind
     leaf: int = 0
     lower: Bound | None = None
     upper: Bound | None = None
@@ -63,7 +63,7 @@ class Chunk:
             return Chunk(
                 number(data, "table"),
                 number(data, "ordinal"),
-                Cut(data["kind"]),
+                ChunkKind(data["kind"]),
                 number(data, "leaf"),
                 bound_from_json(data["lower"]),
                 bound_from_json(data["upper"]),

@@ -13,7 +13,7 @@ from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
 from headrace.signals.progress import Pending, SignalProgress
 from headrace.signals.stored import reading
-from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
+from headrace.snapshots.chunks import Chunk, ChunkKind, rows_per_chunk
 from headrace.snapshots.notifications import announcements
 from headrace.snapshots.snapshot_source import SnapshotSource
 from headrace.snapshots.tables import Leaf, SnapshotTable, TableId
@@ -67,22 +67,24 @@ class SnapshotPlanner:
         snapshot's rows show a transaction, they show the one of the signal (`transaction`, if it is
         known)."""
         begun = self._begun(conditions)
-        shown = begun.transaction
+        begun_transaction = begun.transaction
         return replace(
             begun,
-            transaction=shown if shown is None or transaction is None else transaction,
+            transaction=begun_transaction
+            if begun_transaction is None or transaction is None
+            else transaction,
             after=beginning(ordinal),
             blocking=True,
         )
 
     def _begun(self, conditions: Mapping[str, str | None] | None) -> SnapshotProgress:
-        held = self._source.held
-        assert held is not None
+        snapshot = self._source.held
+        assert snapshot is not None
         tables = tuple(table.to_json() for table in self._source.tables(conditions))
         return SnapshotProgress(
-            taken_us=held.taken_us,
-            transaction=held.transaction,
-            visible=held.visible,
+            taken_us=snapshot.taken_us,
+            transaction=snapshot.transaction,
+            visible=snapshot.visible,
             table=0,
             after=None,
             chunks=(),
@@ -148,9 +150,9 @@ class SnapshotPlanner:
         next range continues by the rules of `resumed`."""
         if self._source.held is None and not self._source.regain(progress.visible):
             self._source.lock()
-            held = self._source.hold(progress.visible)
+            snapshot = self._source.hold(progress.visible)
             self._renewed = True
-            log.info("the snapshot continues with a later one, which sees %s", held.visible)
+            log.info("the snapshot continues with a later one, which sees %s", snapshot.visible)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Return the progress from which another process continues: unchanged if the database can
@@ -174,7 +176,7 @@ class SnapshotPlanner:
         self._source.expect(tables)
         rest = _unread(progress)
         self._source.refresh(rest)
-        if any(t.kind is not Cut.KEY and not self._source.has_key(t) for t in rest):
+        if any(t.kind is not ChunkKind.KEY and not self._source.has_key(t) for t in rest):
             raise AttemptOver
         place = progress.after
         if place is None:
@@ -186,7 +188,7 @@ class SnapshotPlanner:
         if touched and self._options.restarts:
             return replace(progress, table=0, after=first, reread=True, done=False)
         for number in sorted(touched):
-            if tables[number].kind is not Cut.KEY:
+            if tables[number].kind is not ChunkKind.KEY:
                 return replace(progress, table=number, after=first, reread=True, done=False)
         return progress
 

@@ -214,27 +214,27 @@ class ChunkSlice:
             part = len(announcements.before)
         done = 0
         # One block is held back, because the last row has a marker.
-        held: RowTable | None = None
+        held_back: RowTable | None = None
         for images, offsets in () if present is None else connection.blocks(query):
             count = len(offsets) - 1
             if count == 0:
                 continue
-            if held is not None:
-                yield group_by_shape(held, {0: shape})
+            if held_back is not None:
+                yield group_by_shape(held_back, {0: shape})
             rows = self._rows(query.chunk, offsets, part + done)
             rows["new"] += address_of(images)
             if done == 0 and query.chunk.first:
                 name = "first" if query.chunk.first == "run" else "first_in_data_collection"
                 rows["marker"][0] = MARKERS.index(name)
             done += count
-            held = RowTable(rows, entry, (images, image))
-        if held is not None:
+            held_back = RowTable(rows, entry, (images, image))
+        if held_back is not None:
             if query.chunk.last:
-                markers = held.rows["marker"]
+                markers = held_back.rows["marker"]
                 name = "last" if query.chunk.last == "run" else "last_in_data_collection"
                 if not (name != "last" and MARKERS[markers[-1]] == "first"):
                     markers[-1] = MARKERS.index(name)
-            yield group_by_shape(held, {0: shape})
+            yield group_by_shape(held_back, {0: shape})
         if announcements is not None and announcements.after:
             scanned = done if present is None else connection.count(query, done)
             yield from self._records_of(query, announcements.after, part + done, scanned)

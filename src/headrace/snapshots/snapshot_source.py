@@ -65,11 +65,11 @@ class SnapshotHolder(ABC, Generic[H]):
 
     def hold(self, covers: str | None) -> H:
         """See SnapshotSource."""
-        held = self._taken(covers)
-        self.adopt(held)
+        snapshot = self._taken(covers)
+        self.adopt(snapshot)
         if covers:
             self.continued_at = self.position()
-        return held
+        return snapshot
 
     @property
     def held(self) -> H | None:

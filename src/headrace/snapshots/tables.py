@@ -14,7 +14,7 @@ from headrace.signals.stored import (
     optional_text,
     reading,
 )
-from headrace.snapshots.chunks import Cut
+from headrace.snapshots.chunks import ChunkKind
 
 TableId = Any
 """The identity of a table, or of a partition, in its database: a number, or a text if tables have
@@ -48,7 +48,7 @@ class SnapshotTable:
     id: TableId
     schema: str
     table: str
-    kind: Cut
+    kind: ChunkKind
     leaves: tuple[Leaf, ...]
     opens: bool
     condition: str | None = None
@@ -56,7 +56,9 @@ class SnapshotTable:
     parts: str | None = None
 
     @staticmethod
-    def of(leaf: Leaf, kind: Cut, *, opens: bool, condition: str | None = None) -> SnapshotTable:
+    def of(
+        leaf: Leaf, kind: ChunkKind, *, opens: bool, condition: str | None = None
+    ) -> SnapshotTable:
         """Return a table without partitions."""
         return SnapshotTable(leaf.id, leaf.schema, leaf.name, kind, (leaf,), opens, condition)
 
@@ -95,7 +97,7 @@ class SnapshotTable:
                 _identity(identity),
                 checked_text(schema, "schema"),
                 checked_text(table, "table"),
-                Cut(kind),
+                ChunkKind(kind),
                 listed(leaves, "leaves", _leaf),
                 bool(opens),
                 optional_text(condition, "condition"),
@@ -151,4 +153,4 @@ class ReadingOrder:
 
     def _resumes(self, table: SnapshotTable, has_key: Callable[[SnapshotTable], bool]) -> bool:
         small = table.pages * self.page_bytes <= self.chunk_bytes
-        return table.kind is Cut.KEY or (small and has_key(table))
+        return table.kind is ChunkKind.KEY or (small and has_key(table))

@@ -9,7 +9,7 @@ from headrace.signals.stored import number, reading
 from headrace.snapshots.chunks import (
     Bound,
     Chunk,
-    Cut,
+    ChunkKind,
     bound_from_json,
     bound_to_json,
 )
@@ -93,9 +93,9 @@ class Walker:
 
     def _upper(self, table: SnapshotTable, leaf: Leaf) -> Bound | None:
         match table.kind:
-            case Cut.WHOLE:
+            case ChunkKind.WHOLE:
                 return None
-            case Cut.KEY:
+            case ChunkKind.KEY:
                 lower = self._lower if isinstance(self._lower, tuple) else None
                 return self._source.next_bound(table, leaf, lower, self.chunk_rows)
         pages = max(1, self.chunk_rows * self.row_bytes // self._source.page_bytes)

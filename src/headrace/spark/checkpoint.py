@@ -92,7 +92,9 @@ def planned_offsets(folder: Path, number: int) -> list[Any]:
     be read."""
     try:
         version, _, *offsets = (folder / "offsets" / str(number)).read_text().splitlines()
-        return [json.loads(each) for each in offsets if each != "-"] if version == "v1" else []
+        return (
+            [json.loads(offset) for offset in offsets if offset != "-"] if version == "v1" else []
+        )
     except (OSError, ValueError):
         return []
 

@@ -22,7 +22,7 @@ def reads_rows(progress: Mapping[str, Any]) -> bool:
     """Return whether a micro-batch ended within a snapshot."""
     ends = (source_offset(source.get("endOffset")) for source in progress.get("sources") or ())
     snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
-    return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
+    return any(isinstance(snapshot, dict) and not snapshot.get("done") for snapshot in snapshots)
 
 
 def heartbeats(progress: Mapping[str, Any]) -> int:

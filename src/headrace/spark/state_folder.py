@@ -101,12 +101,12 @@ def _require_sink(folder: Path, sink: str) -> None:
         noted = note.read_text() if note.exists() else ""
     if stored_offset(folder / "checkpoint") is not None:
         # 0.1.0 wrote no note.
-        kept = [
-            each.name
-            for each in built_in()
-            if each.needs_checkpoint and (folder / each.name).exists()
+        used = [
+            definition.name
+            for definition in built_in()
+            if definition.needs_checkpoint and (folder / definition.name).exists()
         ]
-        former = noted or (kept or [sink])[0]
+        former = noted or (used or [sink])[0]
         if former != sink:
             raise HeadraceError(
                 "cli.other_sink",

@@ -61,20 +61,20 @@ class InMemory:
         transactions = np.frombuffer(planned.map, TRANSACTION, self.transaction_count, at)
         if transactions["image"].any():
             transactions = transactions.copy()
-        kept: list[object] = [planned]
+        segments: list[object] = [planned]
         moves = np.array([(part.start, part.end, 0, 0) for part in self.segments], np.int64)
         _relocate(rows, transactions, moves)
         for number in np.flatnonzero(moves[:, 3]):
             part = self.segments[number]
             segment = MappedSegment(part.path, part.token, part.start)
             moves[number, 2] = segment.base - part.start
-            kept.append(segment)
+            segments.append(segment)
         _relocate(rows, transactions, moves)
         orders = None
         if self.counted:
             at += self.transaction_count * TRANSACTION.itemsize + first * ORDER.itemsize
             orders = np.frombuffer(planned.map, ORDER, last - first, at)
-        return RowTable(rows, transactions, tuple(kept), orders)
+        return RowTable(rows, transactions, tuple(segments), orders)
 
 
 @dataclass(frozen=True)

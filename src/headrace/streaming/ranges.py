@@ -132,8 +132,8 @@ class Backlog(Generic[P]):
         # Pieces without rows may have been dropped meanwhile, and their memory freed.
         places = {id(piece): place for place, piece in enumerate(pieces)}
         self._parts = [part for part in self._parts if id(part.piece) in places]
-        seen = places[id(self._parts[-1].piece)] if self._parts else 0
-        for piece in itertools.islice(pieces, seen, None):
+        first = places[id(self._parts[-1].piece)] if self._parts else 0
+        for piece in itertools.islice(pieces, first, None):
             if self.is_full and not beyond_limit:
                 return
             rows = piece.index.rows_now()

@@ -90,10 +90,10 @@ class Recording:
             goes_on = [row[names.index(question.goes_on)] for row in answer.rows]
             for place, name in enumerate(names):
                 if question.columns.get(name) in _STATEMENTS:
-                    given = [row[place] for row in answer.rows]
-                    texts = [_text(column) for column in given]
-                    own = [question.own_of(name)] * len(texts)
-                    masked = self.masks.statements(texts, goes_on, own)
+                    statements = [row[place] for row in answer.rows]
+                    texts = [_text(column) for column in statements]
+                    words_of_workload = [question.own_of(name)] * len(texts)
+                    masked = self.masks.statements(texts, goes_on, words_of_workload)
                     for row, text in zip(rows, masked, strict=False):
                         if text is not None:
                             row[place][1] = text
@@ -104,15 +104,15 @@ class Recording:
     ) -> list[object]:
         """The Python type of the driver's value, and the value as shown. `is_number`: the text is a
         number."""
-        shown = question.columns.get(column.upper(), question.others)
+        how = question.columns.get(column.upper(), question.others)
         kind = type(value).__name__
         if value is None:
             return [kind, None]
-        if shown is Shown.TYPE:
+        if how is Shown.TYPE:
             size = len(value) if isinstance(value, str | bytes) else None
             return [kind, {"size": size}] if size is not None else [kind]
         if isinstance(value, str):
-            match shown:
+            match how:
                 case Shown.VALUE:
                     return [kind, value]
                 case Shown.NAME:
@@ -127,7 +127,7 @@ class Recording:
                     return [kind, value]
             return [kind, self.masks.text(value)]
         if isinstance(value, bytes):
-            return [kind, value.hex() if shown is Shown.VALUE else self.masks.data(value)]
+            return [kind, value.hex() if how is Shown.VALUE else self.masks.data(value)]
         if isinstance(value, bool | int | float):
             return [kind, value]
         if isinstance(value, Decimal | dt.date | dt.time | dt.timedelta):
@@ -139,8 +139,8 @@ class Recording:
         masked."""
         name, *others = described
         is_known = question.others in (None, Shown.VALUE) or str(name).upper() in question.columns
-        shown = str(name) if is_known else self.masks.name(str(name))
-        return [shown, *(_plain(other) for other in others)]
+        shown_name = str(name) if is_known else self.masks.name(str(name))
+        return [shown_name, *(_plain(other) for other in others)]
 
 
 def _text(value: object) -> str | None:

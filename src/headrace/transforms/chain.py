@@ -80,7 +80,7 @@ class Chain:
     def id_ordering(self) -> Ordering | None:
         """The ordering of the step that unwraps keys of documents, if any."""
         orderings = (step.transform.ordering for step in self.steps)
-        return next((each for each in orderings if each in _OF_IDS), None)
+        return next((ordering for ordering in orderings if ordering in _OF_IDS), None)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -109,16 +109,16 @@ class Chain:
         """
         if not self.steps:
             return list(pieces)
-        made = [records for records in pieces if len(records)]
-        originals = Originals(made) if failed is not None else None
+        transformed = [records for records in pieces if len(records)]
+        originals = Originals(transformed) if failed is not None else None
         for step in self.steps:
-            made = [
+            transformed = [
                 result
-                for records in made
+                for records in transformed
                 for result in _passed(step, records, failed, originals)
                 if len(result)
             ]
-        return made
+        return transformed
 
     def expected(self, shape: Shape) -> list[Shape]:
         """Return the possible shapes of records of `shape` after the chain, as far as they do not
@@ -127,7 +127,7 @@ class Chain:
             return [shape]
         expected = [blank_records(shape)]
         for step in self.steps:
-            expected = [each for records in expected for each in _expected(step, records)]
+            expected = [result for records in expected for result in _expected(step, records)]
         return list(dict.fromkeys(records.shape for records in expected))
 
 

@@ -63,8 +63,8 @@ class Example:
                 self._schema(f"{path}.{name}", item) | {"field": name}
                 for name, item in value.items()
             ]
-            made: dict[str, Any] = {"type": "struct", "optional": True, "fields": fields}
-            return made | named
+            struct: dict[str, Any] = {"type": "struct", "optional": True, "fields": fields}
+            return struct | named
         if isinstance(value, list):
             items = self._schema(f"{path}[]", value[0] if value else "")
             return {"type": "array", "optional": True, "items": items} | named

@@ -94,8 +94,8 @@ class FailurePolicy:
             self.log_failure(records.shape.topic, error)
             failures.append(_Failure(records, TRANSFORMATION, step.kind, error))
 
-        made = chain(pieces, failed)
-        return made + self._letters(failures) if self.dead_letters else made
+        results = chain(pieces, failed)
+        return results + self._letters(failures) if self.dead_letters else results
 
     def log_failure(self, topic: str, error: HeadraceError) -> None:
         """Log that a record of `topic` is left out."""
@@ -159,8 +159,8 @@ class FailurePolicy:
         headers = context(
             Constant(_TEXT, shape.topic), self.connector, stages, kinds, messages, traces
         )
-        made = tuple(Header(name, node) for name, node in headers.items())
-        all_headers = (*shape.headers, *made) if self.has_context else shape.headers
+        added = tuple(Header(name, node) for name, node in headers.items())
+        all_headers = (*shape.headers, *added) if self.has_context else shape.headers
         letter = replace(shape, topic=self.dead_letters, headers=all_headers)
         return _Letter(letter, stages, kinds, messages, traces)
 

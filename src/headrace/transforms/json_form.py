@@ -32,10 +32,10 @@ def examine_properties(properties: Mapping[str, str]) -> ReadChain:
     Raises HeadraceError("config.invalid") with all problems of transforms, predicates, converters
     and the handling of failed records.
     """
-    given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    config, problems = ChainConfig.examine(ChainConfig.concerned(given))
+    parsed = properties if isinstance(properties, Properties) else read_mapping(properties)
+    config, problems = ChainConfig.examine(ChainConfig.concerned(parsed))
     examined = examine_chain(config)
-    problems = [*given.problems, *problems, *examined.problems]
+    problems = [*parsed.problems, *problems, *examined.problems]
     if problems:
         raise error_of(problems)
     return examined
@@ -59,8 +59,8 @@ def run_chain(
         errors[int(original.place[0])] = error
 
     records = read_records(entries, errors.__setitem__)
-    made = write_records(chain(records, failed), errors.__setitem__)
+    written = write_records(chain(records, failed), errors.__setitem__)
     return [
-        {"error": str(errors[place])} if place in errors else made.get(place)
+        {"error": str(errors[place])} if place in errors else written.get(place)
         for place in range(len(entries))
     ]

@@ -22,7 +22,7 @@ MapStep = Callable[[Records, list[Mapping[str, object]]], list[object]]
 """Transforms the maps that are the part of records without schemas."""
 
 
-class Part(StrEnum):
+class RecordPart(StrEnum):
     """Part of a record."""
 
     KEY = "key"
@@ -30,22 +30,22 @@ class Part(StrEnum):
 
     def node(self, shape: Shape) -> Node | None:
         """The part's node."""
-        return shape.key if self is Part.KEY else shape.value
+        return shape.key if self is RecordPart.KEY else shape.value
 
     def in_shape(self, shape: Shape, node: Node | None) -> Shape:
         """Return the shape with another node as this part."""
-        return replace(shape, key=node) if self is Part.KEY else replace(shape, value=node)
+        return replace(shape, key=node) if self is RecordPart.KEY else replace(shape, value=node)
 
     def absent(self, records: Records) -> np.ndarray:
         """Return which records lack the part (bool, one per record)."""
-        return nulls(records, records.shape.key) if self is Part.KEY else tombstones(records)
+        return nulls(records, records.shape.key) if self is RecordPart.KEY else tombstones(records)
 
 
 class PartTransform:
     """Applies a step to the structs of a part, and another to the maps of records without schemas.
     Records that lack the part pass unchanged."""
 
-    def __init__(self, part: Part, purpose: str) -> None:
+    def __init__(self, part: RecordPart, purpose: str) -> None:
         """`purpose` names the operation that needs structs, for errors."""
         self.part = part
         self._purpose = purpose
@@ -97,7 +97,7 @@ def kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def not_a_struct(part: Part, topic: str, kind: str, purpose: str) -> HeadraceError:
+def not_a_struct(part: RecordPart, topic: str, kind: str, purpose: str) -> HeadraceError:
     """The error of a part of another kind, or without schema; `purpose` is the operation that needs
     structs."""
     if kind == Type.ANY.value:

@@ -179,9 +179,11 @@ class _ChainReading:
             return None
         if family == "transforms" and declaration.options is not OwnOptions:
             self._note_misspelt(options, prefix)
-        made = self._configured(declaration, self._current(declaration, options, prefix), prefix)
-        if made is None or callable(getattr(made, _METHODS[family], None)):
-            return made
+        configured = self._configured(
+            declaration, self._current(declaration, options, prefix), prefix
+        )
+        if configured is None or callable(getattr(configured, _METHODS[family], None)):
+            return configured
         what = family.removesuffix("s")
         self.problem(
             "transforms.wrong_kind",
@@ -225,7 +227,9 @@ class _ChainReading:
         has, and record the finding: without that option the transform would apply to other
         records."""
         for name in list(options):
-            meant = next((each for each in _OF_EVERY if distance(name.lower(), each, 1) <= 1), None)
+            meant = next(
+                (option for option in _OF_EVERY if distance(name.lower(), option, 1) <= 1), None
+            )
             if meant is not None:
                 del options[name]
                 misspelt = PropertyFinding(
@@ -253,14 +257,14 @@ class _ChainReading:
         if declaration.replacements is None:
             return options
         current = dict(options)
-        given = {_COMPATIBILITY: self._inherited[_COMPATIBILITY], **options}
-        for replacement in declaration.replacements(given):
+        with_compatibility = {_COMPATIBILITY: self._inherited[_COMPATIBILITY], **options}
+        for replacement in declaration.replacements(with_compatibility):
             current.pop(replacement.former, None)
             if options.get(replacement.successor, "").strip():
                 former, successor = prefix + replacement.former, prefix + replacement.successor
                 self.warnings.append(superseded(former, successor))
                 continue
-            shown = ", ".join(
+            successors = ", ".join(
                 f"{prefix}{name}={text}" for name, text in replacement.options.items()
             )
             self.warnings.append(
@@ -268,8 +272,8 @@ class _ChainReading:
                     "config.former_option",
                     prefix + replacement.former,
                     f"{prefix}{replacement.former} is a former option and is read as "
-                    f"{shown or 'nothing'}",
-                    f"Write {shown}." if shown else "Remove it.",
+                    f"{successors or 'nothing'}",
+                    f"Write {successors}." if successors else "Remove it.",
                 )
             )
             current.update(replacement.options)

@@ -129,8 +129,8 @@ def _page(name: str, entries: list[_Entry]) -> str:
     if options:
         parts += ["## Options\n", *options]
     parts.append("## Example\n")
-    for java_class, each in entries:
-        parts += _example(java_class, each)
+    for java_class, declared in entries:
+        parts += _example(java_class, declared)
     return "\n".join(parts)
 
 
@@ -150,9 +150,9 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
     example = declaration.example
     if example is None:
         return
-    given = properties(example, java_class).items()
+    example_properties = properties(example, java_class).items()
     blocks = {
-        "properties": "\n".join(f"{name}={text}" for name, text in given),
+        "properties": "\n".join(f"{name}={text}" for name, text in example_properties),
         "yaml": shown(example.record()),
     }
     for language, text in blocks.items():
@@ -196,7 +196,7 @@ def shown(record: Mapping[str, Any] | None) -> str:
         lines[f"{part} schema"] = record[part]["schema"].get("name")
     if record["value"] is None:
         lines["value"] = "null"
-    lines["headers"] = {each["name"]: each["payload"] for each in record["headers"]} or None
+    lines["headers"] = {header["name"]: header["payload"] for header in record["headers"]} or None
     return "\n".join(
         f"{name}: {text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)}"
         for name, text in lines.items()

@@ -106,15 +106,15 @@ def rows_with_fields(
         return rows, ()
     before = list(dict.fromkeys(names))
     if len(before) < len(names) or any(
-        gathering.has_values(each).any() for each in members(rows, before)
+        gathering.has_values(cells_of_field).any() for cells_of_field in members(rows, before)
     ):
         raise HeadraceError(
             "transforms.field_name_twice",
             f"a record of {topic} would have two fields of one name",
             "Give the added field another name (add.fields=field:name) or a prefix.",
         )
-    made, memory = with_members(rows, names, added)
-    return made, (memory,)
+    cells, memory = with_members(rows, names, added)
+    return cells, (memory,)
 
 
 def constant_cells(text: str, count: int) -> tuple[np.ndarray, tuple[object, ...]]:
@@ -128,4 +128,4 @@ def constant_cells(text: str, count: int) -> tuple[np.ndarray, tuple[object, ...
 
 def texts_in(cells: np.ndarray) -> list[str | None]:
     """The texts of cells that hold JSON strings; other values as their JSON text, null as None."""
-    return [None if each is None else str(each) for each in loaded(cells)]
+    return [None if value is None else str(value) for value in loaded(cells)]

@@ -155,8 +155,8 @@ class PerShape(Generic[T]):
     def __call__(self, shape: Shape) -> T:
         """The object of this shape."""
         if shape in self._made:
-            made = self._made[shape]
-            return shape if made is None else made[0]  # type: ignore[return-value]
+            known = self._made[shape]
+            return shape if known is None else known[0]  # type: ignore[return-value]
         value = self._make(shape)
         # A value that holds its own key would keep it alive forever.
         self._made[shape] = None if value is shape else (value,)

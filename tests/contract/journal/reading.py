@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.offsets.position import PlacePosition
 from headrace.signals.progress import Key, Pending
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.chunks import Chunk, ChunkKind, KeyBound
 from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.incremental.chunk_source import (
     ChunkSource,
@@ -96,7 +96,7 @@ class JournalSnapshot(SnapshotHolder[State], SnapshotSource[PlacePosition, State
             images = self.reader().rows(name).values()
             leaf = Leaf(name, "", name, -(-sum(map(len, images)) // self.page_bytes), len(images))
             if images and (conditions is None or name in conditions):
-                tables.append(SnapshotTable.of(leaf, Cut.KEY, opens=number == 0))
+                tables.append(SnapshotTable.of(leaf, ChunkKind.KEY, opens=number == 0))
         return tables
 
     def next_bound(

@@ -169,9 +169,9 @@ class _BridgeServer(Server):
         return [sys.executable, "-m", "headrace_demo.db2.bridge", *map(str, ports), zone]
 
     def _surroundings(self) -> dict[str, Any]:
-        given = super()._surroundings()
-        given["env"] = with_sources(given["env"])
-        return given
+        surroundings = super()._surroundings()
+        surroundings["env"] = with_sources(surroundings["env"])
+        return surroundings
 
     def _check(self) -> None:
         for port in (self.port, self.creating_port, self.ending_port):

@@ -122,7 +122,7 @@ class Requests:
         operands = split_parts(command.value)
         if operands is None:
             return command
-        kept = []
+        parts = []
         for code, value in operands:
             if code == _PACKAGE_TOKEN or (code, command.code) == (_QUERY_INSTANCE, _DESCRIBE):
                 continue
@@ -133,8 +133,8 @@ class Requests:
             elif code == _DATABASE:
                 self.database = value.decode(_encoding(value)).rstrip()
                 value = _named(value, self._attribute) if self._attribute else value
-            kept.append(Part(code, value))
-        return Part(command.code, join_parts(kept))
+            parts.append(Part(code, value))
+        return Part(command.code, join_parts(parts))
 
     def _data(self, part: Part) -> Part:
         """Translate a statement, or its parameters."""

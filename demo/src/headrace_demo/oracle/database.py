@@ -139,12 +139,16 @@ class Database:
                 match line:
                     case {"redo": _}:
                         self.state.apply([line])
-                    case {"table": given}:
-                        before = self.state.tables.get(given["name"])
-                        self.state.define(given)
-                        table = self.state.tables[given["name"]]
+                    case {"table": definition}:
+                        before = self.state.tables.get(definition["name"])
+                        self.state.define(definition)
+                        table = self.state.tables[definition["name"]]
                         table.last_ddl_scn = self.state.scn
-                        if before is None or before.columns != table.columns or "rows" in given:
+                        if (
+                            before is None
+                            or before.columns != table.columns
+                            or "rows" in definition
+                        ):
                             self._stored(table)
                     case {"drop_table": full_name}:
                         self.store.drop(full_name)
@@ -186,8 +190,8 @@ class Database:
     def require_right(self, full_name: str, privilege: str, *rights: str) -> None:
         """Checks that the user has a privilege, or one of these rights on a table. Raises
         OracleError(1031)."""
-        held = self.table_rights.get(full_name, ())
-        if privilege not in self.privileges and not set(held) & set(rights):
+        rights_on_table = self.table_rights.get(full_name, ())
+        if privilege not in self.privileges and not set(rights_on_table) & set(rights):
             raise OracleError(1031, "insufficient privileges")
 
     def new_row_id(self, table: Table) -> str:

@@ -210,12 +210,12 @@ class Table:
     def with_numbers(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of an inserted row, with the generated values of its identity columns
         if they are missing."""
-        made = dict(values)
+        row = dict(values)
         for column in self.columns:
-            if column.is_identity and made.get(column.name) is None:
-                made[column.name] = self.numbers.get(column.name, column.first)
-                self.numbers[column.name] = made[column.name] + 1
-        return made
+            if column.is_identity and row.get(column.name) is None:
+                row[column.name] = self.numbers.get(column.name, column.first)
+                self.numbers[column.name] = row[column.name] + 1
+        return row
 
     def add_row(self, given: Any, first: int = 0) -> None:
         """Add a row of a script: its values, or `{"values": …, "from": SCN, "until": SCN}`."""

@@ -175,9 +175,9 @@ class State:
     @classmethod
     def read(cls, script: Mapping[str, Any]) -> State:
         """Return the initial database of a script."""
-        given = dict(script.get("database", {}))
-        threads = given.pop("threads", [1])
-        state = cls(**given)
+        members = dict(script.get("database", {}))
+        threads = members.pop("threads", [1])
+        state = cls(**members)
         state.logs = [LogFile(thread, 1, state.scn - 1000) for thread in threads]
         for number, table in enumerate(script.get("tables", ())):
             state.define(table, number)
@@ -260,26 +260,26 @@ class State:
         unknown = set(line) - _ROW_MEMBERS
         if unknown:
             raise ValueError(f"no members of a row of redo: {sorted(unknown)}")
-        given = {name: value for name, value in line.items() if name not in ("redo", "table")}
+        members = {name: value for name, value in line.items() if name not in ("redo", "table")}
         last = self.redo[-1] if self.redo else None
-        scn = given.setdefault("scn", max(self.scn, last.scn + 1 if last else 0))
+        scn = members.setdefault("scn", max(self.scn, last.scn + 1 if last else 0))
         operation = _SPELLINGS.get(line["redo"], line["redo"])
-        given.setdefault("xid", last.xid if last else "02000a0037030000")
-        given.setdefault("code", OPERATION_CODES.get(operation, 0))
-        given.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
-        given.setdefault("container", self.pdb)
-        if "sequence" not in given:
-            thread = given.get("thread", 1) or 1  # no thread: in the logs of the first
-            given["sequence"] = self._log_at(thread, scn).sequence
+        members.setdefault("xid", last.xid if last else "02000a0037030000")
+        members.setdefault("code", OPERATION_CODES.get(operation, 0))
+        members.setdefault("rs_id", f" 0x000001.{scn:08x}.0010 ")
+        members.setdefault("container", self.pdb)
+        if "sequence" not in members:
+            thread = members.get("thread", 1) or 1  # no thread: in the logs of the first
+            members["sequence"] = self._log_at(thread, scn).sequence
         for name in ("time", "start_time", "commit_time"):
-            if isinstance(given.get(name), str):
-                given[name] = dt.datetime.fromisoformat(given[name])
-        given.setdefault("time", time_of(scn))
+            if isinstance(members.get(name), str):
+                members[name] = dt.datetime.fromisoformat(members[name])
+        members.setdefault("time", time_of(scn))
         schema, _, table = (line.get("table") or "").partition(".")
         defined = self.tables.get(line.get("table") or "")
-        given.setdefault("object", defined.object_id if defined else None)
+        members.setdefault("object", defined.object_id if defined else None)
         self.redo.append(
-            RedoRow(operation=operation, schema=schema or None, table=table or None, **given)
+            RedoRow(operation=operation, schema=schema or None, table=table or None, **members)
         )
         self.scn = max(self.scn, scn + 1)
 

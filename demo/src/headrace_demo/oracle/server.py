@@ -126,9 +126,9 @@ class OracleServer(Server):
         return [sys.executable, "-m", "headrace_demo.oracle.service", str(self.port), STATEMENTS]
 
     def _surroundings(self) -> dict[str, Any]:
-        given = super()._surroundings()
-        given["env"] = {**with_sources(given["env"]), KEY: self.password}
-        return given
+        surroundings = super()._surroundings()
+        surroundings["env"] = {**with_sources(surroundings["env"]), KEY: self.password}
+        return surroundings
 
     def _check(self) -> None:
         self._control = None

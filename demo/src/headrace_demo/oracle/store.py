@@ -210,13 +210,13 @@ class Store:
             columns = tables.get(f"{schema}.{table}")
             if columns is None:
                 return match[0]
-            shown = ", ".join(
+            select_list = ", ".join(
                 name(column) for column in ("ROWID", *(column.name for column in columns))
             )
-            seen = f'"$first" <= {scn} AND "$end" > {scn}'
+            condition = f'"$first" <= {scn} AND "$end" > {scn}'
             if scn is None:
-                seen = f'"$first" IS NOT NULL AND "$end" = {UNLIMITED}'
-            return f"(SELECT {shown} FROM {name(schema, table)} WHERE {seen})"
+                condition = f'"$first" IS NOT NULL AND "$end" = {UNLIMITED}'
+            return f"(SELECT {select_list} FROM {name(schema, table)} WHERE {condition})"
 
         text = _TABLE.sub(rows_of, text)
         text = _PAGE.sub(lambda page: f" LIMIT {page[2]} OFFSET {page[1] or 0}", text)

@@ -108,8 +108,8 @@ def literal(column: Column, text: str | None) -> str:
     if name.startswith("TIMESTAMP"):
         day, time, *zone = text.removeprefix("-").split(" ")
         second, _, fraction = time.partition(".")
-        shown = " ".join((day, f"{second}.{fraction[: column.scale or 0]}", *zone))
-        return f"TO_TIMESTAMP_TZ('{shown}')" if zone else f"TO_TIMESTAMP('{shown}')"
+        stamp = " ".join((day, f"{second}.{fraction[: column.scale or 0]}", *zone))
+        return f"TO_TIMESTAMP_TZ('{stamp}')" if zone else f"TO_TIMESTAMP('{stamp}')"
     if name.startswith("INTERVAL"):
         return f"TO_{'YM' if 'YEAR' in name else 'DS'}INTERVAL('{text}')"
     if name in _NATIONAL and _PAST_ASCII.search(text):

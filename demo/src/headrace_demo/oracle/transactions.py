@@ -73,11 +73,11 @@ class Transactions:
             row = _row(table, table.with_numbers(values))
             self._check_key(table, row)
             row_id = self._database.new_row_id(table)
-            made = self._make(table, xid, row_id, row)
+            number = self._make(table, xid, row_id, row)
             undo = ("DELETE", f"delete from {_path(table)} where ROWID = '{row_id}';")
             self._write(xid, "INSERT", _insert(table, row), table, row_id)
             lobs = self._write_lobs(xid, table, row_id, row, {})
-            self._remember(xid, _Change(table, row_id, None, made, undo, lobs))
+            self._remember(xid, _Change(table, row_id, None, number, undo, lobs))
             return row_id
 
     def insert_all(self, xid: str, full_name: str, rows: Iterable[Values]) -> None:
@@ -97,7 +97,7 @@ class Transactions:
                 if any(new[column] != old[column] for column in table.key):
                     self._check_key(table, new)
                 self._end(table, xid, number)
-                made = self._make(table, xid, row_id, new)
+                new_number = self._make(table, xid, row_id, new)
                 undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
                 plain = [
                     column
@@ -109,7 +109,7 @@ class Transactions:
                     self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
                 lobs = self._write_lobs(xid, table, row_id, new, old)
                 written = undo if is_plain else None
-                self._remember(xid, _Change(table, row_id, number, made, written, lobs))
+                self._remember(xid, _Change(table, row_id, number, new_number, written, lobs))
             return len(matching)
 
     def delete(self, xid: str, full_name: str, where: Values) -> int:
@@ -287,12 +287,12 @@ class Transactions:
     def _make(self, table: Table, xid: str, row_id: str, row: Values) -> int:
         columns = ", ".join(name(column.name) for column in table.columns)
         marks = ", ".join("?" * (len(table.columns) + 2))
-        made = self._database.store.connection.execute(
+        cursor = self._database.store.connection.execute(
             f'INSERT INTO {name(table.full_name)} ("$made", "ROWID", {columns}) VALUES ({marks})',
             (xid, row_id, *(row[column.name] for column in table.columns)),
         )
-        assert made.lastrowid is not None
-        return made.lastrowid
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
 
     def _end(self, table: Table, xid: str, number: int) -> None:
         connection = self._database.store.connection
@@ -324,10 +324,11 @@ class Transactions:
             text = value if column == "ROWID" else stored(columns[column], value)
             conditions.append(f" AND {name(column)} {'IS' if text is None else '='} ?")
             values.append(text)
-        shown = ", ".join(f"CAST({name(column.name)} AS TEXT)" for column in table.columns)
+        columns_sql = ", ".join(f"CAST({name(column.name)} AS TEXT)" for column in table.columns)
         rows = self._database.store.connection.execute(
-            f'SELECT _rowid_, "ROWID"{", " if shown else ""}{shown} FROM {name(table.full_name)} '
-            f'WHERE "$end" = {UNLIMITED} AND ("$first" IS NOT NULL OR "$made" = ?) '
+            f'SELECT _rowid_, "ROWID"{", " if columns_sql else ""}{columns_sql} '
+            f'FROM {name(table.full_name)} WHERE "$end" = {UNLIMITED} '
+            'AND ("$first" IS NOT NULL OR "$made" = ?) '
             f'AND ("$ended" IS NULL OR "$ended" <> ?){"".join(conditions)} ORDER BY _rowid_',
             (xid, xid, *values),
         ).fetchall()

@@ -179,13 +179,13 @@ def row_differences(
     differences = [f"{table} {key}: not in the {where}" for key in stored if key not in shown]
     differences += [f"{table} {key}: not in the database" for key in shown if key not in stored]
     for key in shown.keys() & stored.keys():
-        held, row = shown[key], stored[key]
-        for name in {**row, **held}:
-            if name not in held or name not in row:
+        copy, row = shown[key], stored[key]
+        for name in {**row, **copy}:
+            if name not in copy or name not in row:
                 only = "database" if name in row else where
                 differences.append(f"{table} {key} {name}: only in the {only}")
-            elif not same_value(held[name], row[name]):
+            elif not same_value(copy[name], row[name]):
                 differences.append(
-                    f"{table} {key} {name}: {held[name]!r} in the {where}, {row[name]!r} stored"
+                    f"{table} {key} {name}: {copy[name]!r} in the {where}, {row[name]!r} stored"
                 )
     return differences

@@ -96,25 +96,25 @@ class TablesDemo(Demonstration):
         """Return rows and commits of each table so far."""
         figures = {} if self._sink is None else self._sink.figures()
         lines = [
-            f"{name}: {each['written']:,} written, {each['deleted']:,} deleted, "
-            f"{each['commits']:,} commits"
-            for name, each in sorted(figures.items())
+            f"{name}: {of_table['written']:,} written, {of_table['deleted']:,} deleted, "
+            f"{of_table['commits']:,} commits"
+            for name, of_table in sorted(figures.items())
         ]
         return lines or ["waiting for the first rows …"]
 
     def _has_begun(self) -> bool:
         figures = {} if self._sink is None else self._sink.figures()
-        return any(each["commits"] for each in figures.values())
+        return any(of_table["commits"] for of_table in figures.values())
 
     def _compare(self) -> list[str]:
         counts, differences = self._found(), []
         self._rows = 0
         for name in self._database.tables:
             table = counts.get(name)
-            shown = {} if table is None else self._shown(table)
-            self._rows += len(shown)
+            rows = {} if table is None else self._shown(table)
+            self._rows += len(rows)
             stored = self._database.rows(name)
-            differences += row_differences(name, shown, stored, "table", self._same_value)
+            differences += row_differences(name, rows, stored, "table", self._same_value)
         return differences
 
     def _found(self) -> dict[str, LakeTable]:
@@ -143,22 +143,23 @@ class TablesDemo(Demonstration):
             return {database.key({"id": row[ID]}): database.row(row[DOCUMENT]) for row in rows}
         return {tuple(row[name] for name in key): row for row in rows}
 
-    def _same_value(self, held: object, stored: object) -> bool:
+    def _same_value(self, value: object, stored: object) -> bool:
         """Return whether a value of a table equals the one of the database: decimals in any form,
         times without a zone as UTC."""
-        if isinstance(held, Decimal) and stored is not None:
-            return held == Decimal(str(stored))
-        if isinstance(held, datetime) and isinstance(stored, datetime):
-            held, stored = (
-                each.replace(tzinfo=UTC) if each.tzinfo is None else each for each in (held, stored)
+        if isinstance(value, Decimal) and stored is not None:
+            return value == Decimal(str(stored))
+        if isinstance(value, datetime) and isinstance(stored, datetime):
+            value, stored = (
+                moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+                for moment in (value, stored)
             )
-            return held == stored
-        return self._database.same_value(held, stored)
+            return value == stored
+        return self._database.same_value(value, stored)
 
     def _said(self, summary: Summary) -> Sequence[str]:
         figures = {} if self._sink is None else self._sink.figures()
         changes, commits = (
-            sum(each[name] for each in figures.values()) for name in ("changes", "commits")
+            sum(of_table[name] for of_table in figures.values()) for name in ("changes", "commits")
         )
         return (
             f"{changes:,} changes of {self._shop.transactions} live transactions in {commits:,} "
@@ -195,12 +196,12 @@ def show_progress(
         ):
             yield
         return
-    shown: set[str] = set()
+    printed: set[str] = set()
 
     def show() -> None:
         for line in lines():
-            if line not in shown:
-                shown.add(line)
+            if line not in printed:
+                printed.add(line)
                 console.print(line, markup=False, soft_wrap=True)
 
     over = threading.Event()
@@ -224,12 +225,12 @@ def _definition(table_format: str) -> ReplicaDefinition:
     """Return the definition of a table format's sink. Raises HeadraceError("cli.demo_format")."""
     from headrace.sinks.replicas.definition import ReplicaDefinition
 
-    known = [each for each in sinks() if isinstance(each, ReplicaDefinition)]
+    known = [sink for sink in sinks() if isinstance(sink, ReplicaDefinition)]
     for definition in known:
         if definition.name == table_format.lower():
             return definition
     raise HeadraceError(
         "cli.demo_format",
         f"The demo has no tables of the format {table_format}",
-        f"Use --tables {' or --tables '.join(each.name for each in known)}.",
+        f"Use --tables {' or --tables '.join(sink.name for sink in known)}.",
     )

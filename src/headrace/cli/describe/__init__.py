@@ -96,7 +96,7 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
     the text."""
     if arguments.grep is None:
         rows = "".join(
-            f"| `{listed.name}` | {', '.join(f'`{each}`' for each in listed.classes)} "
+            f"| `{listed.name}` | {', '.join(f'`{class_name}`' for class_name in listed.classes)} "
             f"| {len(describe_rows(listed.configuration()))} |\n"
             for listed in definitions()
         )

@@ -197,7 +197,9 @@ def _modules() -> tuple[_Module, ...]:
     dotted = {path: _dotted(path.relative_to(root.parent)) for path, root in root_of.items()}
     constants = {dotted[path]: _constants(tree) for path, tree in trees.items()}
     purposes = {
-        name: {each.arg or "": str(ast.literal_eval(each.value)) for each in value.keywords}
+        name: {
+            keyword.arg or "": str(ast.literal_eval(keyword.value)) for keyword in value.keywords
+        }
         for tree in trees.values()
         for name, value in _assigned(tree.body)
         if isinstance(value, ast.Call) and _name_of(value.func) == "Purpose"
@@ -237,12 +239,12 @@ def _known(
 ) -> Mapping[str, str]:
     """Return the constants that a module defines or imports."""
     imported = {
-        (each.asname or each.name) + name.removeprefix(each.name): text
+        (alias.asname or alias.name) + name.removeprefix(alias.name): text
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module and node.module in constants
-        for each in node.names
+        for alias in node.names
         for name, text in constants[node.module].items()
-        if name.partition(".")[0] == each.name
+        if name.partition(".")[0] == alias.name
     }
     return {**imported, **constants[module]}
 
@@ -326,7 +328,7 @@ class _Module:
             receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
             purpose = self._purposes.get(_name_of(receiver) if receiver is not None else "")
             purposes = [purpose] if purpose else self._purposes.values()
-            return sorted({each["area"] for each in purposes})
+            return sorted({defaults["area"] for defaults in purposes})
         parts = self._path.parts
         return [parts[1] if parts[0] == "connectors" and len(parts) > 2 else "CONNECTOR"]
 
@@ -439,18 +441,18 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
 
 def _assigned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     """Yield names that are assigned once by plain statements, with their values."""
-    given: dict[str, list[ast.expr]] = {}
+    values_of: dict[str, list[ast.expr]] = {}
     for statement in body:
         if not isinstance(statement, ast.Assign):
             continue
         for target in statement.targets:
             match target, statement.value:
                 case ast.Name(id=name), value:
-                    given.setdefault(name, []).append(value)
+                    values_of.setdefault(name, []).append(value)
                 case ast.Tuple(elts=names), ast.Tuple(elts=values):
-                    for each, value in zip(names, values, strict=False):
-                        given.setdefault(_name_of(each), []).append(value)
-    yield from ((name, values[0]) for name, values in given.items() if len(values) == 1)
+                    for element, value in zip(names, values, strict=False):
+                        values_of.setdefault(_name_of(element), []).append(value)
+    yield from ((name, values[0]) for name, values in values_of.items() if len(values) == 1)
 
 
 def _name_of(tree: ast.expr) -> str:

@@ -127,18 +127,18 @@ def lines_of(table: ComparedTable) -> Sequence[str]:
         parts.append(f"{table.unsettled:,} changed each time they were read")
     if table.position:
         parts.append(f"confirmed at {table.position}")
-    made = [f"{table.name}: {', '.join(parts)}"]
-    made += [f"  {difference}" for difference in table.differences]
+    lines = [f"{table.name}: {', '.join(parts)}"]
+    lines += [f"  {difference}" for difference in table.differences]
     if table.differing > len(table.differences):
-        made.append(f"  and {table.differing - len(table.differences):,} more")
-    return [*made, *(f"  note: {note}" for note in table.notes)]
+        lines.append(f"  and {table.differing - len(table.differences):,} more")
+    return [*lines, *(f"  note: {note}" for note in table.notes)]
 
 
 def _request(arguments: argparse.Namespace, messages: Messages) -> ComparisonRequest:
     expressions: list[str] = arguments.table
 
     def is_chosen(name: str) -> bool:
-        return not expressions or any(named(each, [name]) for each in expressions)
+        return not expressions or any(named(expression, [name]) for expression in expressions)
 
     return ComparisonRequest(
         is_chosen,

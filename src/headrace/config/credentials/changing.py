@@ -16,9 +16,9 @@ class ChangingText(str):
     source: SecretSource
 
     def __new__(cls, text: str, source: SecretSource) -> ChangingText:
-        made = super().__new__(cls, text)
-        made.source = source
-        return made
+        changing = super().__new__(cls, text)
+        changing.source = source
+        return changing
 
     @classmethod
     def read(cls, source: SecretSource) -> ChangingText:

@@ -26,11 +26,11 @@ class KeptSecret(ABC):
             began = time.monotonic()
             text, seconds = self.fetch()
             _kept[self] = text, began + seconds
-            seen = _seen.setdefault(self, {})
-            seen.pop(text, None)
-            seen[text] = ()
-            for oldest in list(seen)[:-_MOST_SEEN]:
-                del seen[oldest]
+            former_texts = _seen.setdefault(self, {})
+            former_texts.pop(text, None)
+            former_texts[text] = ()
+            for oldest in list(former_texts)[:-_MOST_SEEN]:
+                del former_texts[oldest]
             return text
 
     def renewed(self, used: str) -> str:

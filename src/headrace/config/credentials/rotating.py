@@ -48,11 +48,11 @@ class RotatingText:
                         "connection.",
                     ) from None
                 time.sleep(_PAUSE_SECONDS)
-        seen = _seen.setdefault(self, {})
-        seen.pop(text, None)
-        seen[text] = values
-        for oldest in list(seen)[:-_MOST_SEEN]:
-            del seen[oldest]
+        former_texts = _seen.setdefault(self, {})
+        former_texts.pop(text, None)
+        former_texts[text] = values
+        for oldest in list(former_texts)[:-_MOST_SEEN]:
+            del former_texts[oldest]
         return text
 
     def renewed(self, used: str) -> str:  # noqa: ARG002 - a file is read at each use

@@ -237,15 +237,17 @@ class ConverterConfig(Configuration):
 
     def _misspelt(self, prefix: str, options: Iterable[str]) -> Iterator[PropertyFinding]:
         """Yield problems for options whose names are close to a declared property of their role."""
-        declared = {n: each for n, each in self.properties().items() if n.startswith(prefix)}
+        declared = {
+            n: declaration for n, declaration in self.properties().items() if n.startswith(prefix)
+        }
         suggestions = Suggestions(declared, {})
         for name in options:
             near = suggestions.find_typo(prefix + name)
             if near is not None:
-                shown = prefix + printable_name(name)
+                printable = prefix + printable_name(name)
                 yield PropertyFinding(
                     UNKNOWN,
                     prefix + name,
-                    f"{shown} is not an option of a converter; did you mean {near}?",
+                    f"{printable} is not an option of a converter; did you mean {near}?",
                     f"Rename it to {near}.",
                 )

@@ -224,10 +224,10 @@ class CredentialsConfig(Configuration):
         """See Configuration: the source's text is the password."""
         super().complete(reading)
         declaration = self.properties().get(self.password_property)
-        given = self.secret_source()
-        if declaration is None or given is None or self.is_set(declaration.name):
+        named_source = self.secret_source()
+        if declaration is None or named_source is None or self.is_set(declaration.name):
             return
-        name, source = given
+        name, source = named_source
         reading.values[declaration.attribute] = Secret("", source)
         reading.hidden.append(HiddenText(name, HIDDEN, (), is_secret=True, source=source))
 

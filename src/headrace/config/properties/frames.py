@@ -85,7 +85,7 @@ class InputConfig(ConverterConfig):
                     name,
                     f"{name} = {self.converter(role).value} is written, and not read",
                     f"Set {INPUT}{name} to what wrote the input: "
-                    + ", ".join(each.value for each in readable)
+                    + ", ".join(converter.value for converter in readable)
                     + ".",
                 )
 
@@ -105,12 +105,12 @@ def examine_frame(
 ) -> tuple[FrameSettings, list[PropertyFinding]]:
     """Return the settings of properties, and their problems. If `connector.class` is set,
     properties of the connector that do not concern transforms are left out."""
-    given = properties if isinstance(properties, Properties) else read_mapping(properties)
-    of_connector = "connector.class" in given
-    of_output = dict(given)
+    parsed = properties if isinstance(properties, Properties) else read_mapping(properties)
+    of_connector = "connector.class" in parsed
+    of_output = dict(parsed)
     if of_connector:
-        of_input = {n: text for n, text in given.items() if n.startswith(INPUT) or n == "name"}
-        of_output = ChainConfig.concerned(given) | of_input
+        of_input = {n: text for n, text in parsed.items() if n.startswith(INPUT) or n == "name"}
+        of_output = ChainConfig.concerned(parsed) | of_input
     output, problems = FrameConfig.examine(of_output)
     inherited, prefixes = _input_texts(of_output)
     read, unreadable = InputConfig.examine(inherited)

@@ -116,8 +116,8 @@ class SignalConfig(Configuration):
 
     def signal_brokers(self) -> str | None:
         """Return the brokers of the kafka channel."""
-        given = self.signal_consumer.get("bootstrap.servers")
-        return given or self.signal_kafka_bootstrap_servers
+        brokers = self.signal_consumer.get("bootstrap.servers")
+        return brokers or self.signal_kafka_bootstrap_servers
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
@@ -158,9 +158,9 @@ _NOTIFICATIONS = ("sink", "log")
 
 
 def _unknown(
-    name: str, given: tuple[str, ...], supported: tuple[str, ...]
+    name: str, channels: tuple[str, ...], supported: tuple[str, ...]
 ) -> Iterator[PropertyFinding]:
-    wrong = [channel for channel in given if channel not in supported]
+    wrong = [channel for channel in channels if channel not in supported]
     if wrong:
         yield PropertyFinding(
             "config.not_supported",

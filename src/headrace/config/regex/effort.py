@@ -85,9 +85,9 @@ class _Counter:
         for at, (operation, argument) in enumerate(parts):
             is_end = at == len(parts) - 1
             follower = after if is_end else parts[at + 1]
-            own, tried = self.part(str(operation), argument, follower, last and is_end)
+            ways_of_part, tried = self.part(str(operation), argument, follower, last and is_end)
             steps += ways * tried
-            ways *= own
+            ways *= ways_of_part
         return ways, steps
 
     def part(
@@ -102,7 +102,7 @@ class _Counter:
             case "BRANCH":
                 return self._either(argument[1], after, last)
             case "GROUPREF_EXISTS":
-                return self._either([each for each in argument[1:] if each], after, last)
+                return self._either([branch for branch in argument[1:] if branch], after, last)
             case "ATOMIC_GROUP":
                 return _ONE, self.sequence(list(argument), None, False)[1]
             case "ASSERT" | "ASSERT_NOT":
@@ -119,8 +119,8 @@ class _Counter:
     ) -> tuple[Effort, Effort]:
         counted = [self.sequence(list(branch), after, last) for branch in branches]
         ways, steps = Effort(0, 0.0), _ONE
-        for own, tried in counted:
-            ways, steps = ways + own, steps + tried
+        for ways_of_branch, tried in counted:
+            ways, steps = ways + ways_of_branch, steps + tried
         return ways, steps
 
     def _repeated(
@@ -144,8 +144,8 @@ class _Counter:
             factor = ways.factor**turns * (turns - low + 1)
         except OverflowError:
             return _ENDLESS, _ENDLESS
-        made = Effort(ways.degree * turns, factor)
-        return made, made * steps
+        repeated = Effort(ways.degree * turns, factor)
+        return repeated, repeated * steps
 
 
 def _is_decided(inner: Sequence[Any], after: Any | None, flags: int) -> bool:

@@ -84,11 +84,11 @@ class Expression:
         encoded = array.dictionary_encode()  # matches equal texts once
         linear = self._linear(whole=whole)
         if linear is not None:
-            made = pc.match_substring_regex(encoded.dictionary, linear)
+            matched = pc.match_substring_regex(encoded.dictionary, linear)
         else:
             test = self._pattern.fullmatch if whole else self._pattern.search
-            made = pa.array([test(text) is not None for text in encoded.dictionary.to_pylist()])
-        return made.cast(pa.bool_()).take(encoded.indices)
+            matched = pa.array([test(text) is not None for text in encoded.dictionary.to_pylist()])
+        return matched.cast(pa.bool_()).take(encoded.indices)
 
     def replaced(self, text: str, replacement: Callable[[Sequence[str]], str]) -> str:
         """Return the text with the first match replaced by the `replacement` of its groups, of
@@ -147,8 +147,8 @@ class Expression:
         linear = self._linear(whole=False)
         assert linear is not None
         array = pa.array(texts, pa.large_string())
-        made: list[str] = pc.replace_substring_regex(array, linear, rewrite).to_pylist()
-        return made
+        replaced: list[str] = pc.replace_substring_regex(array, linear, rewrite).to_pylist()
+        return replaced
 
     def _is_slow(self, text: str) -> bool:
         """Return whether Python may take much time for this text."""

@@ -52,8 +52,8 @@ def _inner(argument: object) -> Iterable[Any]:
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, tuple | list):
-        for each in argument:
-            yield from _inner(each)
+        for part in argument:
+            yield from _inner(part)
 
 
 def _is_choice(operation: object, argument: Any) -> bool:
@@ -102,7 +102,7 @@ def _part(operation: str, argument: Any, flags: int, end: str | None) -> str:
         case "IN":
             return _in(argument, flags)
         case "BRANCH":
-            return "(?:" + "|".join(_sequence(each, flags, end) for each in argument[1]) + ")"
+            return "(?:" + "|".join(_sequence(branch, flags, end) for branch in argument[1]) + ")"
         case "SUBPATTERN":
             return _group(argument, flags, end)
         case "MAX_REPEAT" | "MIN_REPEAT":
@@ -123,7 +123,7 @@ def _group(argument: Any, flags: int, end: str | None) -> str:
     flags = (flags | added) & ~taken
     parts = list(inner)
     if added & re.UNICODE:  # the letters of all scripts, as `translation` writes them
-        members = [str(each) for _, each in parts[0][1]] if len(parts) == 1 else []
+        members = [str(member) for _, member in parts[0][1]] if len(parts) == 1 else []
         if members == ["None", "CATEGORY_NOT_WORD", "CATEGORY_DIGIT", str(ord("_"))]:
             return r"\pL"
         if members == ["CATEGORY_NOT_WORD", "CATEGORY_DIGIT", str(ord("_"))]:
@@ -186,11 +186,13 @@ def _set(
     ranges: Sequence[tuple[int, int]], flags: int, classes: str = "", *, negated: bool = False
 ) -> str:
     """Return a set of characters. Without case, an ASCII letter matches both cases, as in Java."""
-    made = list(ranges)
+    covered = list(ranges)
     if flags & re.IGNORECASE:
         for low, high in ranges:
             for first, last, shift in ((65, 90, 32), (97, 122, -32)):
                 if max(low, first) <= min(high, last):
-                    made.append((max(low, first) + shift, min(high, last) + shift))
-    spans = (rf"\x{{{low:X}}}" + (rf"-\x{{{high:X}}}" if high > low else "") for low, high in made)
+                    covered.append((max(low, first) + shift, min(high, last) + shift))
+    spans = (
+        rf"\x{{{low:X}}}" + (rf"-\x{{{high:X}}}" if high > low else "") for low, high in covered
+    )
     return f"[{'^' if negated else ''}{''.join(spans)}{classes}]"

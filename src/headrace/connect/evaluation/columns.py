@@ -146,34 +146,34 @@ def _arrow_cells(schema: Schema, array: pa.Array) -> Cells | None:
 def _fixed_cells(array: pa.Array, size: int) -> Cells:
     count = len(array)
     data = np.zeros(count * size + PADDING, np.uint8)
-    held = array.buffers()[1]
-    if held is not None:
+    buffer = array.buffers()[1]
+    if buffer is not None:
         begin = array.offset * size
-        data[: count * size] = np.frombuffer(held, np.uint8)[begin : begin + count * size]
+        data[: count * size] = np.frombuffer(buffer, np.uint8)[begin : begin + count * size]
     starts = np.arange(count, dtype=np.int64) * size
     return _cells(array, data, starts, np.full(count, size, np.int64), BINARY)
 
 
 def bytes_cells(array: pa.Array, kind: int) -> Cells:
     """Return the cells of an array of large texts or bytes, of this kind except for nulls."""
-    _, offsets, held = array.buffers()
+    _, offsets, buffer = array.buffers()
     count = len(array)
     if count == 0 or offsets is None:
         return Cells(np.zeros((count, 3), np.int64))
     ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + count + 1]
     begin, end = int(ends[0]), int(ends[-1])
     data = np.zeros(end - begin + PADDING, np.uint8)
-    if held is not None:
-        data[: end - begin] = np.frombuffer(held, np.uint8)[begin:end]
+    if buffer is not None:
+        data[: end - begin] = np.frombuffer(buffer, np.uint8)[begin:end]
     return _cells(array, data, ends[:-1] - begin, np.diff(ends), kind)
 
 
 def _object_cells(schema: Schema, objects: Sequence[object]) -> Cells:
-    made = [cell_of(schema, value) for value in objects]
-    lengths = np.array([len(raw) for _, raw in made], np.int64)
-    data = np.frombuffer(b"".join(raw for _, raw in made) + bytes(PADDING), np.uint8)
-    table = np.zeros((len(made), 3), np.int64)
-    table[:, 0] = [kind for kind, _ in made]
+    kinds_and_bytes = [cell_of(schema, value) for value in objects]
+    lengths = np.array([len(raw) for _, raw in kinds_and_bytes], np.int64)
+    data = np.frombuffer(b"".join(raw for _, raw in kinds_and_bytes) + bytes(PADDING), np.uint8)
+    table = np.zeros((len(kinds_and_bytes), 3), np.int64)
+    table[:, 0] = [kind for kind, _ in kinds_and_bytes]
     table[:, 1] = address_of(data) + np.cumsum(lengths) - lengths
     table[:, 2] = lengths
     return Cells(table, (data,))

@@ -40,10 +40,10 @@ def same_cells(records: Records, pairs: Sequence[tuple[Cell, Cell]]) -> np.ndarr
     count = len(records)
     same = np.zeros((count, len(pairs)), np.uint8)
     cells = gather(records, list(dict.fromkeys(cell for pair in pairs for cell in pair)))
-    for place, (one, other) in enumerate(pairs):
+    for place, (left, right) in enumerate(pairs):
         _same_cells(
-            address_of(cells[one]),
-            address_of(cells[other]),
+            address_of(cells[left]),
+            address_of(cells[right]),
             count,
             address_of(same) + place,
             len(pairs),

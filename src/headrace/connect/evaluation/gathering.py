@@ -301,10 +301,10 @@ def from_hexadecimal(texts: pa.Array) -> pa.Array | None:
     digits = _DIGITS[characters[is_digit]]
     if (digits == _NO_DIGIT).any():
         return None
-    made = np.zeros(len(digits) // 2 + PADDING, np.uint8)
-    made[: len(digits) // 2] = digits[0::2] << 4 | digits[1::2]
+    decoded = np.zeros(len(digits) // 2 + PADDING, np.uint8)
+    decoded[: len(digits) // 2] = digits[0::2] << 4 | digits[1::2]
     sizes = np.where(lengths > 0, (lengths - 2) // 2, 0)
-    made_ends = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(sizes, out=made_ends[1:])
-    buffers = [texts.buffers()[0], pa.py_buffer(made_ends), pa.py_buffer(made)]
+    decoded_ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(sizes, out=decoded_ends[1:])
+    buffers = [texts.buffers()[0], pa.py_buffer(decoded_ends), pa.py_buffer(decoded)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), buffers)

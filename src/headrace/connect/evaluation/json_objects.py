@@ -131,7 +131,7 @@ def _texts(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return addresses and lengths of texts, and their memory."""
     raw = [text.encode() for text in texts]
     memory = np.frombuffer(b"".join(raw) + bytes(PADDING), np.uint8).copy()
-    lengths = np.array([len(each) for each in raw], np.int64)
+    lengths = np.array([len(encoded) for encoded in raw], np.int64)
     starts = np.cumsum(lengths) - lengths + address_of(memory)
     return np.ascontiguousarray(np.stack([starts, lengths], axis=1)), memory
 
@@ -153,21 +153,21 @@ def with_members(
     each."""
     table, memory = _texts([f"{quote(name)}:" for name in names])
     tables = np.zeros((len(added), len(cells), 3), np.int64)
-    for number, each in enumerate(added):
-        tables[number] = each
+    for number, values in enumerate(added):
+        tables[number] = values
     cells = np.ascontiguousarray(cells)
-    held = gathering.has_values(cells)
-    room = int(cells[held, LENGTH].sum())
-    for each in added:
-        room += int(each[gathering.has_values(each), LENGTH].sum())
+    present = gathering.has_values(cells)
+    room = int(cells[present, LENGTH].sum())
+    for values in added:
+        room += int(values[gathering.has_values(values), LENGTH].sum())
     room += len(cells) * (int(table[:, 1].sum()) + (_NULL_BYTES + 1) * len(names) + 1)
-    out, made = np.empty(room + PADDING, np.uint8), np.zeros((len(cells), 3), np.int64)
+    out, objects = np.empty(room + PADDING, np.uint8), np.zeros((len(cells), 3), np.int64)
     add_members(
         address_of(cells), len(cells), address_of(table), len(names), address_of(tables),
-        address_of(out), address_of(made),
+        address_of(out), address_of(objects),
     )  # fmt: skip
     del memory
-    return made, out
+    return objects, out
 
 
 def loaded(cells: np.ndarray) -> list[object]:

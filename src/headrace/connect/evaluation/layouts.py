@@ -55,7 +55,7 @@ class Layout:
         presence = None
         if has_presence(schema, is_root=is_root):
             presence = self.cell(_FLAG, Encoding.BINARY_BOOLEAN)
-        members = tuple(self.node(each.schema) for each in schema.fields)
+        members = tuple(self.node(field.schema) for field in schema.fields)
         return Struct(schema, members, presence=presence)
 
 
@@ -63,7 +63,7 @@ def column_count(schema: Schema, *, is_root: bool = True) -> int:
     """Return the number of cells of a value of `schema`."""
     if schema.type is not Type.STRUCT:
         return 1
-    inner = sum(column_count(each.schema, is_root=False) for each in schema.fields)
+    inner = sum(column_count(field.schema, is_root=False) for field in schema.fields)
     return inner + has_presence(schema, is_root=is_root)
 
 
@@ -74,7 +74,7 @@ def cells_of(schema: Schema, value: object, *, is_root: bool = True) -> list[tup
     cells: list[tuple[int, bytes]] = []
     if has_presence(schema, is_root=is_root):
         cells.append((NULL, b"") if value is None else PRESENT)
-    for each in schema.fields:
-        inner = value.get(each.name) if isinstance(value, Mapping) else None
-        cells += cells_of(each.schema, inner, is_root=False)
+    for field in schema.fields:
+        inner = value.get(field.name) if isinstance(value, Mapping) else None
+        cells += cells_of(field.schema, inner, is_root=False)
     return cells

@@ -37,11 +37,11 @@ def time_texts(array: pa.Array, between: str, tail: str) -> TimeTexts | None:
     `2026-01-02{between}03:04:05.123{tail}`, whose fractions do not end with 0; None if a text has
     another form."""
     count = len(array)
-    _, offsets, held = array.buffers()
-    if count == 0 or held is None:
+    _, offsets, buffer = array.buffers()
+    if count == 0 or buffer is None:
         return None
     ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + count + 1]
-    data = np.frombuffer(held, np.uint8)[ends[0] : ends[-1]]
+    data = np.frombuffer(buffer, np.uint8)[ends[0] : ends[-1]]
     ends = ends - ends[0]
     fraction = np.diff(ends) - HEAD - len(tail)
     if int(fraction.min()) < 0 or int(fraction.max()) > _MOST_DIGITS + 1 or (fraction == 1).any():

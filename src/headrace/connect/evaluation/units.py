@@ -40,41 +40,41 @@ def _shorten(cells, count, units):
 
 def unit_lengths(texts: pa.LargeStringArray) -> np.ndarray:
     """Return the number of UTF-16 code units of each text (int64); 0 for null."""
-    cells, held = _cells(texts)
+    cells, memory = _cells(texts)
     out = np.zeros(len(cells), np.int64)
     _count_units(address_of(cells), len(cells), address_of(out))
-    del held
+    del memory
     return out
 
 
 def first_units(texts: pa.LargeStringArray, units: np.ndarray) -> pa.LargeStringArray:
     """Return the characters of each text that lie in its first `units` (int64) UTF-16 code
     units."""
-    cells, held = _cells(texts)
+    cells, memory = _cells(texts)
     units = np.ascontiguousarray(units, np.int64)
     _shorten(address_of(cells), len(cells), address_of(units))
-    made = gathering.as_binary(cells, np.asarray(texts.is_valid()))
-    del held
-    return made.cast(pa.large_string())
+    prefixes = gathering.as_binary(cells, np.asarray(texts.is_valid()))
+    del memory
+    return prefixes.cast(pa.large_string())
 
 
 def first_bytes(binary: pa.LargeBinaryArray, lengths: np.ndarray) -> pa.LargeBinaryArray:
     """Return the first `lengths` (int64) bytes of each value."""
-    cells, held = _cells(binary)
+    cells, memory = _cells(binary)
     cells[:, gathering.LENGTH] = np.minimum(cells[:, gathering.LENGTH], lengths)
-    made = gathering.as_binary(cells, np.asarray(binary.is_valid()))
-    del held
-    return made
+    prefixes = gathering.as_binary(cells, np.asarray(binary.is_valid()))
+    del memory
+    return prefixes
 
 
 def _cells(array: pa.Array) -> tuple[np.ndarray, object]:
     """Return the values of an array as cells, and the memory that they point into."""
-    _, offsets, held = array.buffers()
+    _, offsets, memory = array.buffers()
     cells = np.zeros((len(array), 3), np.int64)
-    if held is None or not len(array):
-        return cells, held
+    if memory is None or not len(array):
+        return cells, memory
     ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     cells[:, gathering.KIND] = TEXT
-    cells[:, gathering.ADDRESS] = ends[:-1] + held.address
+    cells[:, gathering.ADDRESS] = ends[:-1] + memory.address
     cells[:, gathering.LENGTH] = np.where(np.asarray(array.is_valid()), np.diff(ends), 0)
-    return cells, held
+    return cells, memory

@@ -152,8 +152,8 @@ class Evaluation:
     def __init__(self, records: Records, node: Node, *, only_presence: bool = False) -> None:
         self.records = records
         self.count = len(records)
-        wanted = list(dict.fromkeys(_cells_in(node, only_presence=only_presence)))
-        self._gathered = gathering.gather(records, wanted)
+        cells = list(dict.fromkeys(_cells_in(node, only_presence=only_presence)))
+        self._gathered = gathering.gather(records, cells)
 
     def type_of(self, schema: Schema) -> pa.DataType:
         """Return the type of arrays of a schema's values."""
@@ -211,7 +211,9 @@ class Evaluation:
                 return self._decoded(node, cells, valid)
             case Guarded():
                 inner, absent = self.objects(node.node), self._guarded(node).tolist()
-                return [None if a else each for each, a in zip(inner, absent, strict=True)]
+                return [
+                    None if a else inner_value for inner_value, a in zip(inner, absent, strict=True)
+                ]
             case Constant():
                 return [node.value] * self.count
             case Struct():
@@ -455,6 +457,6 @@ def _as_text(array: pa.Array, schema: Schema) -> pa.Array:
             show = java_float if schema.type is Type.FLOAT32 else java_double
             return pa.array([None if v is None else show(v) for v in array.to_pylist()], _TEXT)
         case Type.BYTES:
-            shown = [dump_value(schema, connect_value(schema, v)) for v in array.to_pylist()]
-            return pa.array(shown, _TEXT)
+            texts = [dump_value(schema, connect_value(schema, v)) for v in array.to_pylist()]
+            return pa.array(texts, _TEXT)
     return array.cast(_TEXT)

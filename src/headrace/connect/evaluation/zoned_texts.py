@@ -212,14 +212,14 @@ class ZonedTexts:
         and fractions of up to nine digits are optional, and `Z` is UTC. None if a text has another
         form, a year without four digits, or an invalid date or time."""
         count = len(texts)
-        _, offsets, held = texts.buffers()
-        if count == 0 or held is None:
+        _, offsets, buffer = texts.buffers()
+        if count == 0 or buffer is None:
             return None
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + count + 1]
         seconds, shifts = np.empty(count, np.int64), np.empty(count, np.int64)
         fractions = np.empty((count, 2), np.int64)
         read = _read(
-            address_of(places), count, held.address, int(has_date), address_of(seconds),
+            address_of(places), count, buffer.address, int(has_date), address_of(seconds),
             address_of(shifts), address_of(fractions),
         )  # fmt: skip
         return cls(seconds, shifts, fractions, texts, has_date) if read == count else None

@@ -21,10 +21,10 @@ def java_texts(numbers: np.ndarray) -> list[str]:
     exactly = java_float if width == 4 else java_double
     # Arrow writes the shortest digits, too; Java's differ only for subnormal numbers.
     return [
-        (shown if "." in shown else f"{shown}.0")
+        (text if "." in text else f"{text}.0")
         if plain
-        else (java_notation(shown) if normal else exactly(number))
-        for shown, plain, normal, number in zip(
+        else (java_notation(text) if normal else exactly(number))
+        for text, plain, normal, number in zip(
             pa.array(numbers).cast(pa.string()).to_pylist(),
             is_plain.tolist(),
             is_normal.tolist(),

@@ -66,18 +66,18 @@ class ManyValues(Generic[T]):
         if NoneType in kinds:
             return self._with_nulls(schema, values)
         if schema.type is Type.ARRAY and schema.values is not None and kinds <= {list, tuple}:
-            counts = [len(each) for each in values]  # type: ignore[arg-type]
+            counts = [len(array) for array in values]  # type: ignore[arg-type]
             self.count(sum(counts))
             items: Iterable[object] = chain.from_iterable(values)  # type: ignore[arg-type]
             if not any(counts):
                 return [self.array(schema, []) for _ in counts]
-            made = iter(self.of(schema.values, list(items)))
-            return [self.array(schema, list(islice(made, count))) for count in counts]
+            converted = iter(self.of(schema.values, list(items)))
+            return [self.array(schema, list(islice(converted, count))) for count in counts]
         if schema.type is Type.STRUCT and kinds == {dict}:
             self.count(len(schema.fields) * len(values))
             columns = [
-                self.of(each.schema, [value.get(each.name) for value in values])  # type: ignore[attr-defined]
-                for each in schema.fields
+                self.of(field.schema, [value.get(field.name) for value in values])  # type: ignore[attr-defined]
+                for field in schema.fields
             ]
             rows = zip(*columns, strict=True) if columns else repeat((), len(values))
             return list(map(self.struct(schema), rows))
@@ -90,31 +90,31 @@ class ManyValues(Generic[T]):
         return self._distinct(schema, values, values if kinds in _BY_VALUE else map(id, values))
 
     def _maps(
-        self, made: Callable[[Schema, list[tuple[T, T]]], T], schema: Schema, values: Sequence[Any]
+        self, make: Callable[[Schema, list[tuple[T, T]]], T], schema: Schema, values: Sequence[Any]
     ) -> list[T]:
         """Convert maps, which are lists of pairs if their keys are not texts."""
         assert schema.keys is not None
         assert schema.values is not None
-        maps = [list(each.items()) if isinstance(each, dict) else each for each in values]
+        maps = [list(value.items()) if isinstance(value, dict) else value for value in values]
         self.count(2 * sum(map(len, maps)))
         pairs = list(chain.from_iterable(maps))
         keys = self.of(schema.keys, [key for key, _ in pairs])
         items = self.of(schema.values, [item for _, item in pairs])
         entries = zip(keys, items, strict=True)
-        return [made(schema, list(islice(entries, len(each)))) for each in maps]
+        return [make(schema, list(islice(entries, len(value)))) for value in maps]
 
     def _with_nulls(self, schema: Schema, values: Sequence[object]) -> list[T]:
-        held = [each for each in values if each is not None]
+        present = [value for value in values if value is not None]
         null = self.one(schema, None)
-        made = iter(self.of(schema, held))
-        return [null if each is None else next(made) for each in values]
+        converted = iter(self.of(schema, present))
+        return [null if value is None else next(converted) for value in values]
 
     def _distinct(
         self, schema: Schema, values: Sequence[object], keys: Iterable[object]
     ) -> list[T]:
         keys = list(keys)
-        made = {
+        converted = {
             key: self.one(schema, value)
             for key, value in dict(zip(keys, values, strict=True)).items()
         }
-        return [made[key] for key in keys]
+        return [converted[key] for key in keys]

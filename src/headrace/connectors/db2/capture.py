@@ -45,8 +45,8 @@ def needed_columns(facts: RelationFacts) -> frozenset[str]:
     """Return the columns of a table that events show, and those of its key."""
     names, lookup = facts.cell_names, facts.lookup
     keys = () if lookup is None else (names[place] for place in lookup.key)
-    shown = (column.name for column in facts.columns if column.captured)
-    return frozenset((*shown, *facts.key, *keys))
+    captured = (column.name for column in facts.columns if column.captured)
+    return frozenset((*captured, *facts.key, *keys))
 
 
 def settings_of(config: Db2Config, capture: Capture) -> Db2Settings:

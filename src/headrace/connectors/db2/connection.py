@@ -223,9 +223,9 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
     if config.db2_platform == Db2Platform.LUW:
         # Without it, readers wait for ever if the LOCKTIMEOUT of the database is -1.
         keywords["LOCKTIMEOUT"] = str(_LOCK_SECONDS)
-    given = dict(_keyword(name, text) for name, text in config.driver.items())
+    overrides = dict(_keyword(name, text) for name, text in config.driver.items())
     names = {"UID": "database.user", "PWD": "database.password", "DATABASE": "database.dbname"}
-    for name, text in (keywords := {**keywords, **given}).items():
+    for name, text in (keywords := {**keywords, **overrides}).items():
         if text is not None and _SEPARATOR in text:
             raise HeadraceError(
                 "db2.impossible_keyword",

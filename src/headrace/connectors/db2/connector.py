@@ -119,8 +119,8 @@ class Db2Database(Source[Db2Position]):
         def relation(table: Table) -> int:
             return versions.version_of(SchemaChangeFacts(topic, *table.path))
 
-        shown = relation if config.include_schema_changes else None
-        recorded = run.recorded_tables(start.position, shown)
+        change_relation = relation if config.include_schema_changes else None
+        recorded = run.recorded_tables(start.position, change_relation)
         reader = ChangeTablesReader(
             config,
             run.connect,

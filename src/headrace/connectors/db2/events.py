@@ -57,13 +57,13 @@ class Db2Source:
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""
-        own: dict[str, Node] = {
+        nodes: dict[str, Node] = {
             "change_lsn": _lsn_cell(Image.EXTRA, CHANGE_LSN_CELL),
             "commit_lsn": _lsn_cell(Image.TRANSACTION, COMMIT_LSN_CELL),
         }
         return source_block(
             db2_source(settings.format),
-            own,
+            nodes,
             version=settings.format.release,
             connector=CONNECTOR,
             name=settings.server,

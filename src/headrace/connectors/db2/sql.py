@@ -121,9 +121,9 @@ def changes(table: ChangeTableName, columns: Iterable[Column]) -> str:
     """Return the query of the rows of a change table between two commits, both included, in the
     order of the changes: `CHANGE_COLUMNS`, then the columns. Timestamps that the driver would
     truncate, and those with zones, are texts."""
-    shown = ", ".join((*CHANGE_COLUMNS, *map(readable, columns)))
+    select_list = ", ".join((*CHANGE_COLUMNS, *map(readable, columns)))
     return (
-        f"SELECT {shown} FROM {quoted(table.change_schema, table.change_table)} "
+        f"SELECT {select_list} FROM {quoted(table.change_schema, table.change_table)} "
         "WHERE IBMSNAP_COMMITSEQ >= ? AND IBMSNAP_COMMITSEQ <= ? "
         "ORDER BY IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
     )

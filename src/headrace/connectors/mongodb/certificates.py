@@ -97,15 +97,17 @@ def _client_text(name: str, store: Any, password: Secret) -> bytes:
 def _trusted_text(name: str, store: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    held = [
+    certificates = [
         certificate
         for certificate in (store.cert, *store.additional_certs)
         if certificate is not None
     ]
-    if not held:
+    if not certificates:
         raise HeadraceError(
             "mongodb.store_unreadable",
             f"{name} holds no certificate",
             "Add the certificate of the authority that signed the server's certificate.",
         )
-    return b"".join(certificate.certificate.public_bytes(Encoding.PEM) for certificate in held)
+    return b"".join(
+        certificate.certificate.public_bytes(Encoding.PEM) for certificate in certificates
+    )

@@ -171,12 +171,12 @@ class MongoConfig(
     def snapshot_filters(self) -> dict[str, str]:
         """The filters of snapshot.collection.filter.overrides by `database.collection`, in the JSON
         of MongoDB's shell."""
-        given = {
+        filters = {
             member.variables[0]: member.value
             for member in self.snapshot_collection_filter_overrides_options
         }
         listed = self.snapshot_collection_filter_overrides
-        return {name: given[name] for name in listed if name in given}
+        return {name: filters[name] for name in listed if name in filters}
 
     @property
     def without_documents(self) -> str:

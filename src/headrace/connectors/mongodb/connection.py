@@ -56,8 +56,10 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
     if uses_tls(config):
         files = certificate_options(config)
     with files as certificates:
-        given = {n: value for n, value in certificates.items() if n.lower() not in string.options}
-        options = {**client_options(config), **given}
+        file_options = {
+            n: value for n, value in certificates.items() if n.lower() not in string.options
+        }
+        options = {**client_options(config), **file_options}
         if member is not None:
             options = {name: options[name] for name in options.keys() - _LOGIN}
             tls = {name: text for name, text in string.options.items() if name.startswith("tls")}
@@ -80,7 +82,7 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
         given_secrets = tuple(
             text if secret is string.text else options["password"] for secret in changing
         )
-        _OPENED[:] = [each for each in _OPENED if each.client() is not None]
+        _OPENED[:] = [opened for opened in _OPENED if opened.client() is not None]
         _OPENED.append(_Opened(weakref.ref(client), changing, given_secrets))
     return client
 
@@ -97,8 +99,10 @@ class _Client(MongoClient[dict[str, Any]]):
 
     def close(self) -> None:
         """Close the client."""
-        others = [(each, each.client()) for each in _OPENED]  # clients of one server compare equal
-        _OPENED[:] = [each for each, client in others if not (client is None or client is self)]
+        others = [
+            (opened, opened.client()) for opened in _OPENED
+        ]  # clients of one server compare equal
+        _OPENED[:] = [opened for opened, client in others if not (client is None or client is self)]
         super().close()
 
 
@@ -118,8 +122,10 @@ def is_outdated(config: MongoConfig) -> bool:
     """Whether the login of an open client of this process has changed, so that a new client may
     succeed. Raises HeadraceError as `Secret.reveal`."""
     secrets = _changing_secrets(config)
-    alive = [each for each in _OPENED if each.secrets == secrets and each.client() is not None]
-    return any(have_changed(secrets, each.used) for each in alive)
+    alive = [
+        opened for opened in _OPENED if opened.secrets == secrets and opened.client() is not None
+    ]
+    return any(have_changed(secrets, opened.used) for opened in alive)
 
 
 def uses_tls(config: MongoConfig) -> bool:

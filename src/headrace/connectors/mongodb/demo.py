@@ -96,9 +96,9 @@ def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[st
     collections does not exist."""
     try:
         _refuse_existing(client, config)
-        with ExitStack() as made:
-            properties = _make(client, config, made)
-            stack.push(made.pop_all())
+        with ExitStack() as undo:
+            properties = _make(client, config, undo)
+            stack.push(undo.pop_all())
         return properties
     except PyMongoError as error:
         failure = diagnose(error, config)
@@ -122,15 +122,15 @@ def _refuse_existing(client: Client, config: MongoConfig) -> None:
         )
 
 
-def _make(client: Client, config: MongoConfig, made: ExitStack) -> dict[str, str]:
-    """Create the collections, which `made` drops, and their first documents; return the properties
+def _make(client: Client, config: MongoConfig, undo: ExitStack) -> dict[str, str]:
+    """Create the collections, which `undo` drops, and their first documents; return the properties
     that fit them."""
     keeps_images = read_server(client, config).version >= IMAGES
     shop = client[DATABASE]
     options = {"changeStreamPreAndPostImages": {"enabled": True}} if keeps_images else {}
     for name in COLLECTIONS:
         shop.command({"create": name, **options})
-        made.callback(_drop, client, config, name)
+        undo.callback(_drop, client, config, name)
     for number, name, address in first_customers():
         shop.customers.insert_one({"_id": number, "name": name, "email": address, "is_vip": False})
     for number, name, price, stock in first_products():

@@ -311,8 +311,8 @@ def answer_text(text: str, config: MongoConfig) -> str:
 
 def _has_login(config: MongoConfig) -> bool:
     string = config.mongodb_connection_string
-    given = string.has_user or config.mongodb_user or config.mongodb_password
-    return bool(given) or "authmechanism" in string.options
+    login = string.has_user or config.mongodb_user or config.mongodb_password
+    return bool(login) or "authmechanism" in string.options
 
 
 def _answer(error: PyMongoError, text: str) -> Wording | None:

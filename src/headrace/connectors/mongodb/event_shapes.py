@@ -23,5 +23,8 @@ def event_shapes(config: MongoConfig) -> Sequence[Shape]:
             collections = captured_collections(client, run)
     except PyMongoError as error:
         raise run.translate(error, "Listing the collections") from None
-    facts = (run.facts(each.database, each.short_name, each.own_id) for each in collections)
-    return [each.shape(run.settings) for each in facts]
+    facts_of_collections = (
+        run.facts(collection.database, collection.short_name, collection.own_id)
+        for collection in collections
+    )
+    return [facts.shape(run.settings) for facts in facts_of_collections]

@@ -207,16 +207,16 @@ class CollectionFacts:
 
     def _origin(self, source: MongoSource, settings: EventSettings) -> Struct:
         schema = mongodb_source(settings.format)
-        own: dict[str, Node] = {
+        nodes: dict[str, Node] = {
             "ord": RowField(_INT32, "place"),
             "lsid": _session(_OPTIONAL_STRING),
             "txnNumber": TransactionField(_OPTIONAL_INT64, "xid"),
         }
         if not self.is_incremental:
-            own["wallTime"] = TransactionField(_OPTIONAL_INT64, "last_commit")
+            nodes["wallTime"] = TransactionField(_OPTIONAL_INT64, "last_commit")
         return source_block(
             schema,
-            own,
+            nodes,
             version=settings.format.release,
             connector=source.connector,
             name=settings.server,

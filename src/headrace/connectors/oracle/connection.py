@@ -252,7 +252,7 @@ def connect(
         # The same statement runs in several containers, where it names other objects.
         caching = {"stmtcachesize": 0}
     driver = _driver(config)
-    given = {
+    arguments = {
         "user": config.database_user,
         "dsn": data_source(config, node),
         "tcp_connect_timeout": login_seconds,
@@ -265,7 +265,7 @@ def connect(
 
     def log_in() -> Any:
         secret = {"password": None if password is None else password.reveal()}
-        return _native(lambda: driver.connect(**{**secret, **given}))
+        return _native(lambda: driver.connect(**{**secret, **arguments}))
 
     try:
         _load_client(config, driver)

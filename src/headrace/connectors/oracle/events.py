@@ -71,8 +71,8 @@ _LATER = (
 def oracle_source(event_format: EventFormat) -> Schema:
     """Return the schema of the source block. The fields after `user_name` are younger than the
     format of Debezium 2.3 to 2.5."""
-    own = _EARLY + _LATER if event_format.precise_times else _EARLY
-    return source_schema("io.debezium.connector.oracle.Source", own, event_format)
+    fields = _EARLY + _LATER if event_format.precise_times else _EARLY
+    return source_schema("io.debezium.connector.oracle.Source", fields, event_format)
 
 
 def _text(image: Image, column: int) -> Cell:
@@ -108,23 +108,23 @@ class OracleSource:
         """Return the source block of a statement that changed tables: it shows cells of its own
         image, from the column `first` on, in the order of STATEMENT_CELLS."""
         cells = {name: first + place for place, name in enumerate(STATEMENT_CELLS)}
-        own: dict[str, Node] = {
+        nodes: dict[str, Node] = {
             name: _text(Image.NEW, cells[name])
             for name in ("txId", "commit_scn", "rs_id", "user_name")
         }
-        own |= {
+        nodes |= {
             "scn": _scn_of_row(),
             "ssn": _number(Image.NEW, cells["ssn"], _OPTIONAL_INT64, 8, null=0),
             "redo_thread": _number(Image.NEW, cells["redo_thread"], _OPTIONAL_INT32, 4),
             "txSeq": _number(Image.NEW, cells["txSeq"], _OPTIONAL_INT64, 8),
         }
-        return self._filled(facts, settings, own)
+        return self._filled(facts, settings, nodes)
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """Return the source block of a table's events."""
         ssn = _number(Image.EXTRA, SSN, _OPTIONAL_INT64, 8, null=0)
         sequence = RowField(_OPTIONAL_INT64, "ordinal")
-        own: dict[str, Node] = {
+        nodes: dict[str, Node] = {
             "txId": _transaction_text(TX_ID),
             "scn": _scn_of_row(),
             "commit_scn": _transaction_text(COMMIT_SCN),
@@ -139,14 +139,14 @@ class OracleSource:
             "start_ts_ms": _number(Image.TRANSACTION, START_MS, _OPTIONAL_INT64, 8),
             "txSeq": Guarded(sequence, presence=_transaction_text(TX_ID)),
         }
-        return self._filled(facts, settings, own)
+        return self._filled(facts, settings, nodes)
 
     def _filled(
-        self, facts: RelationFacts, settings: EventSettings, own: dict[str, Node]
+        self, facts: RelationFacts, settings: EventSettings, nodes: dict[str, Node]
     ) -> Struct:
         return source_block(
             oracle_source(settings.format),
-            own,
+            nodes,
             version=settings.format.release,
             connector=CONNECTOR,
             name=settings.server,

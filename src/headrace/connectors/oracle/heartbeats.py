@@ -22,17 +22,17 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
     are; None: it is not configured."""
     if not config.heartbeat_action_query:
         return None
-    kept = kept_connection(config)
+    session = kept_connection(config)
 
     def execute(query: str) -> None:
-        connection = kept.get()
+        connection = session.get()
         connection.execute(sql.HEARTBEAT(action=query))
         connection.commit()
 
     def prepare(query: str) -> None:
         if not query.lstrip().upper().startswith(_EXPLAINED):
             return
-        connection = kept.get()
+        connection = session.get()
         try:
             connection.execute(sql.EXPLAIN_HEARTBEAT(action=query))
         finally:
@@ -49,5 +49,5 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
         return HeartbeatFailure.SERVER_GOES if goes else HeartbeatFailure.OTHER, explained
 
     return HeartbeatQuery(
-        CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare
+        CONNECTOR, config.heartbeat_action_query, execute, explain, session.close, prepare
     )

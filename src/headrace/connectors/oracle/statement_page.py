@@ -10,7 +10,7 @@ from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.connectors.oracle.support import kit
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 
 _TABLE = ("INVENTORY", "CUSTOMERS")
 _NAME = sql.quoted(*_TABLE)
@@ -22,8 +22,8 @@ _QUERY = f"SELECT * FROM {_NAME}{sql.as_of(_SCN)} WHERE ACTIVE = 'Y'"
 
 def instances() -> dict[str, str]:
     """Return a text of each statement that has slots, by its name, as the connector writes it."""
-    chunk = Chunk(0, 3, Cut.KEY, lower=("1000",), upper=("2000",))
-    whole = Chunk(0, 0, Cut.WHOLE)
+    chunk = Chunk(0, 3, ChunkKind.KEY, lower=("1000",), upper=("2000",))
+    whole = Chunk(0, 0, ChunkKind.WHOLE)
     statements, columns = sql_at(_SCN), (_ID, _AT)
     flush_table = sql.quoted("LOG_MINING_FLUSH")
     filters = [

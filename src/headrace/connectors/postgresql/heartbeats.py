@@ -27,22 +27,22 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
     """Return the query that runs with each heartbeat; None if none is configured."""
     if not config.heartbeat_action_query:
         return None
-    kept = KeptConnection(config, "headrace heartbeat", limit=QUERY_LIMIT, users_sql=True)
+    session = KeptConnection(config, "headrace heartbeat", limit=QUERY_LIMIT, users_sql=True)
 
     def execute(query: str) -> None:
-        kept.get().execute(query.encode())
+        session.get().execute(query.encode())
 
     def prepare(query: str) -> None:
         # PREPARE checks the tables and columns of DML, EXPLAIN also the privileges; nothing is
         # executed. The protocol prepares one statement at a time.
         for statement in _statements(query):
-            result = kept.get().pgconn.prepare(b"", statement.encode())
+            result = session.get().pgconn.prepare(b"", statement.encode())
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 raise psycopg.errors.error_from_result(result)
             if not statement.lstrip("( \n").upper().startswith(_LOOKED_AT):
                 return  # later statements may need its result
             try:
-                kept.get().execute(f"EXPLAIN {statement}".encode())
+                session.get().execute(f"EXPLAIN {statement}".encode())
             except psycopg.errors.InsufficientPrivilege:
                 raise
             except psycopg.Error:
@@ -55,7 +55,7 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
         return failure, translate(error, config, PROPERTY, about=PROPERTY)
 
     return HeartbeatQuery(
-        CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare
+        CONNECTOR, config.heartbeat_action_query, execute, explain, session.close, prepare
     )
 
 

@@ -43,8 +43,8 @@ class MessageFacts(TopicFacts):
         """The shape of messages, which have no context headers."""
         assert isinstance(settings, RelationalSettings)
         no_table = RelationFacts("", "", "", (), (), origin=self.origin)
-        shown = binary.raw(settings.types.binary_handling_mode)
-        content = Schema(shown.schema.type, optional=True)
+        rendering = binary.raw(settings.types.binary_handling_mode)
+        content = Schema(rendering.schema.type, optional=True)
         members: dict[str, Node] = {
             "op": RowField(Schema(Type.STRING), "operation", character=True),
             "ts_ms": ProcessingTime(Schema(Type.INT64, optional=True), "ms"),
@@ -55,7 +55,7 @@ class MessageFacts(TopicFacts):
         members["message"] = struct_of(
             f"{_PACKAGE}.Message",
             _prefix(Image.NEW)
-            | {"content": Cell(content, Image.NEW, 1, Encoding.PYTHON, 0, shown.decoder)},
+            | {"content": Cell(content, Image.NEW, 1, Encoding.PYTHON, 0, rendering.decoder)},
             version=1,
         )
         key = struct_of(f"{_PACKAGE}.MessageKey", _prefix(Image.KEY), version=1)

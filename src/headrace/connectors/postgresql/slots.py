@@ -110,5 +110,7 @@ def _drop(config: PostgresConfig, name: str) -> None:
         if slot.pid is not None:
             raise slot_in_use(f"The slot {name} is active for PID {slot.pid}, and stays")
         drop_slot(connection, name)
-    kept = sized(slot.metrics.retained_bytes) or "an unknown amount"
-    Console(soft_wrap=True, highlight=False).print(f"slot {name} dropped; it kept {kept} of WAL")
+    retained = sized(slot.metrics.retained_bytes) or "an unknown amount"
+    Console(soft_wrap=True, highlight=False).print(
+        f"slot {name} dropped; it kept {retained} of WAL"
+    )

@@ -75,17 +75,17 @@ class PostgresSource:
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of a table's events."""
-        own: dict[str, Node] = {"sequence": lsn_pair(_OPTIONAL_STRING)}
+        nodes: dict[str, Node] = {"sequence": lsn_pair(_OPTIONAL_STRING)}
         if facts.kind is not RelationKind.INCREMENTAL:
-            own["txId"] = TransactionField(_OPTIONAL_INT64, "xid")
-            own["lsn"] = RowField(_OPTIONAL_INT64, "place")
+            nodes["txId"] = TransactionField(_OPTIONAL_INT64, "xid")
+            nodes["lsn"] = RowField(_OPTIONAL_INT64, "place")
             if self.xmin:
-                own["xmin"] = TransactionField(_OPTIONAL_INT64, "xmin")
+                nodes["xmin"] = TransactionField(_OPTIONAL_INT64, "xmin")
         if facts.origin is not None:
-            own["origin_lsn"] = TransactionField(_OPTIONAL_INT64, "origin_place")
+            nodes["origin_lsn"] = TransactionField(_OPTIONAL_INT64, "origin_place")
         return source_block(
             postgresql_source(settings.format),
-            own,
+            nodes,
             version=settings.format.release,
             connector=CONNECTOR,
             name=settings.server,

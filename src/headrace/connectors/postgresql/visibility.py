@@ -96,16 +96,16 @@ class DeliveredTransactions:
 
     def are_visible(self) -> bool:
         """Whether a snapshot that is taken now sees all delivered transactions."""
-        seen = self._visible()
+        snapshot = self._visible()
         if not self._settled:
             # The transactions that an earlier process delivered are unknown: all of that time must
             # have ended.
             self.begin()
             assert self._first is not None
-            self._settled = seen.xmin >= self._first
+            self._settled = snapshot.xmin >= self._first
             if not self._settled:
                 return False
-        hidden = seen.hides_ids(self._xids)
-        wide = seen.widen(self._xids)
-        self._xids = self._xids[hidden | (wide >= seen.xmin)]
+        hidden = snapshot.hides_ids(self._xids)
+        wide = snapshot.widen(self._xids)
+        self._xids = self._xids[hidden | (wide >= snapshot.xmin)]
         return not hidden.any()

@@ -15,7 +15,7 @@ from headrace.converters.avro.values import branch_of, encode, null_of, plain_by
 from headrace.converters.binary.layout import Layout
 from headrace.converters.binary.program import compile_binary
 from headrace.converters.binary.texts import RAW_BYTES
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.converters.program import MadeColumns, Program
 from headrace.errors import HeadraceError
 from headrace.kafka.registry import Registry
@@ -55,7 +55,7 @@ class AvroSettings:
 class AvroLayout:
     """Avro's binary encoding: the values of a struct follow each other without separators."""
 
-    form = Form.AVRO
+    form = ProgramForm.AVRO
     omits_nulls = False
 
     def __init__(self, options: AvroOptions) -> None:
@@ -74,8 +74,8 @@ class AvroLayout:
     def is_compiled(self, schema: Schema) -> bool:
         return symbols_of(schema, self._options) is None
 
-    def form_of(self, schema: Schema) -> Form:  # noqa: ARG002
-        return Form.AVRO
+    def form_of(self, schema: Schema) -> ProgramForm:  # noqa: ARG002
+        return ProgramForm.AVRO
 
     def opening(self, schema: Schema) -> bytes:  # noqa: ARG002
         return b""

@@ -242,9 +242,9 @@ class _Writer:
             members.append(("connect.doc", quote(schema.doc)))
         if schema.version is not None:
             members.append(("connect.version", str(schema.version)))
-        shown = [(n, quote(text)) for n, text in schema.parameters if n != _FIELD_DEFAULT]
-        if shown:
-            members.append(("connect.parameters", _object(shown)))
+        parameters = [(n, quote(text)) for n, text in schema.parameters if n != _FIELD_DEFAULT]
+        if parameters:
+            members.append(("connect.parameters", _object(parameters)))
         if schema.default is not None and _FIELD_DEFAULT not in dict(schema.parameters):
             members.append(("connect.default", _default(schema, schema.default)))
         if schema.name is not None:

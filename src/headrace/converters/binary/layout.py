@@ -6,7 +6,7 @@ from typing import Protocol
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
 
 _INTEGERS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64)
@@ -54,7 +54,7 @@ class Layout(Protocol):
     """A format: the bytes of values, and the bytes between the members of a struct."""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> ProgramForm:
         """The interpreter's form."""
         ...
 
@@ -77,7 +77,7 @@ class Layout(Protocol):
         """Whether the kernel writes values of this schema directly from their cells."""
         ...
 
-    def form_of(self, schema: Schema) -> Form:
+    def form_of(self, schema: Schema) -> ProgramForm:
         """The form of a single value."""
         ...
 

@@ -33,7 +33,7 @@ from headrace.converters.binary.kernels.interpreter import (
 from headrace.converters.binary.layout import Layout, compiled_encoding
 from headrace.converters.binary.texts import PARTS
 from headrace.converters.embedded import Embedded
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.converters.program import (
     CLOCKS,
     Assembler,
@@ -274,7 +274,7 @@ class _Compiler:
             out.add(ABSENT, rest=_NO_REST)
 
 
-_NO_REST = (0, 0, int(Form.TEXT), -1)
+_NO_REST = (0, 0, int(ProgramForm.TEXT), -1)
 
 
 def _render(layout: Layout, node: Cell | Column, schema: Schema, *, may_be_null: bool) -> Render:

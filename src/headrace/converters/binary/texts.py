@@ -19,7 +19,7 @@ from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
 from headrace.connect.values.float_texts import java_texts
 from headrace.connect.values.many_values import ManyValues
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.errors import HeadraceError
 
 _CONNECT = "org.apache.kafka.connect.data."
@@ -101,7 +101,9 @@ def _struct_text(schema: Schema) -> Callable[[Sequence[str | None]], str]:
     def text(row: Sequence[str | None]) -> str:
         members = zip(names, row, strict=True)
         return (
-            "Struct{" + ",".join([f"{n}={each}" for n, each in members if each is not None]) + "}"
+            "Struct{"
+            + ",".join([f"{n}={value}" for n, value in members if value is not None])
+            + "}"
         )
 
     return text
@@ -184,7 +186,7 @@ _DATED = {f"{_CONNECT}{kind}" for kind in ("Date", "Time", "Timestamp")}
 class JavaText:
     """StringConverter's layout: `Struct{a=1,b=x}`, without members that are null."""
 
-    form = Form.TEXT
+    form = ProgramForm.TEXT
     omits_nulls = True
 
     def constant(self, schema: Schema, value: object) -> bytes | None:
@@ -200,8 +202,8 @@ class JavaText:
         # Java prints dates, not the numbers that represent them.
         return schema.name not in _DATED
 
-    def form_of(self, schema: Schema) -> Form:  # noqa: ARG002
-        return Form.TEXT
+    def form_of(self, schema: Schema) -> ProgramForm:  # noqa: ARG002
+        return ProgramForm.TEXT
 
     def opening(self, schema: Schema) -> bytes:  # noqa: ARG002
         return b"Struct{"
@@ -238,11 +240,11 @@ class EmbeddedText(JavaText):
     def null(self, schema: Schema) -> bytes | None:
         return values_text(schema, None, embedded=True).encode()
 
-    def form_of(self, schema: Schema) -> Form:
+    def form_of(self, schema: Schema) -> ProgramForm:
         quoted = schema.type is Type.STRING or (
             schema.type is Type.BYTES and schema.name != DECIMAL
         )
-        return Form.QUOTED if quoted else Form.TEXT
+        return ProgramForm.QUOTED if quoted else ProgramForm.TEXT
 
     def opening(self, schema: Schema) -> bytes:  # noqa: ARG002
         return b"{"
@@ -254,7 +256,7 @@ class EmbeddedText(JavaText):
 class RawBytes(JavaText):
     """ByteArrayConverter's layout: bytes as they are."""
 
-    form = Form.RAW
+    form = ProgramForm.RAW
 
     def constant(self, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         if value is None:
@@ -262,8 +264,8 @@ class RawBytes(JavaText):
         assert isinstance(value, (bytes, bytearray))
         return bytes(value)
 
-    def form_of(self, schema: Schema) -> Form:  # noqa: ARG002
-        return Form.RAW
+    def form_of(self, schema: Schema) -> ProgramForm:  # noqa: ARG002
+        return ProgramForm.RAW
 
 
 JAVA_TEXT, PARTS = JavaText(), PartText()

@@ -28,7 +28,7 @@ from headrace.connect.rows import ORDER
 from headrace.connect.schema import Schema, Type
 from headrace.converters import instructions as code
 from headrace.converters.embedded import Embedded
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.converters.json.transaction_parts import transaction_parts
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.converters.program import (
@@ -46,7 +46,7 @@ from headrace.converters.program import (
 class _Compiler:
     def __init__(self, options: JsonOptions, made: MadeColumns) -> None:
         self.options = options
-        self.out = Assembler(Form.JSON, code.WORDS, made)
+        self.out = Assembler(ProgramForm.JSON, code.WORDS, made)
 
     def constant(self, schema: Schema, value: object) -> bytes:
         return render(schema, value, self.options).encode()
@@ -68,7 +68,9 @@ class _Compiler:
             case Struct():
                 self.guard(node, b"null", self.members)
             case Guarded():
-                self.guard(node, self.absent(node.schema, None), lambda held: self.node(held.node))
+                self.guard(
+                    node, self.absent(node.schema, None), lambda guarded: self.node(guarded.node)
+                )
             case Cell():
                 if out.guarded(node.image):
                     self.cell(node)
@@ -148,9 +150,9 @@ class _Compiler:
             before, after = _in_quotes(part.before), _in_quotes(part.after)
             out.pending += before
             # If the part is null: the text to write, and the number of bytes to remove before it.
-            shown, back = null, code.TO_MARK
+            null_text, back = null, code.TO_MARK
             if part.null is not None:
-                shown, back = _in_quotes(part.null), len(before)
+                null_text, back = _in_quotes(part.null), len(before)
             elif number == 0 and _is_number(part):
                 back = len(before) + 1
             match part.node:
@@ -160,14 +162,14 @@ class _Compiler:
                     continue
                 case TransactionField():
                     offset = offset_of_number(part.node)
-                    at = out.add(code.TRANSACTION_INT, offset, back, 0, shown, after)
+                    at = out.add(code.TRANSACTION_INT, offset, back, 0, null_text, after)
                     if part.null is None:
                         to_end.append((at, code.C))
                     continue
                 case _:
                     out.add(code.PART_BEGIN)
                     self.node(part.node)
-                    at = out.add(code.PART_END, back, null=shown)
+                    at = out.add(code.PART_END, back, null=null_text)
             out.pending += after
             if part.null is None:
                 to_end.append((at, code.B))

@@ -165,14 +165,14 @@ def _leaves(schema: Schema, kind: type, values: Sequence[object]) -> list[str] |
     """The texts of values of one type; None if they have to be rendered one by one."""
     match schema.type:
         case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if kind is int:
-            return [str(each) for each in values]
+            return [str(value) for value in values]
         case Type.FLOAT32 | Type.FLOAT64 if kind is float:
             single = schema.type is Type.FLOAT32
             with np.errstate(over="ignore"):
                 numbers = np.array(values, np.float32 if single else np.float64)
             return [quoted_unless_number(text) for text in java_texts(numbers)]
         case Type.STRING if kind is str and not any(map(_UNQUOTED.search, set(values))):  # type: ignore[arg-type]
-            return [f'"{each}"' for each in values]
+            return [f'"{value}"' for value in values]
     return None
 
 

@@ -109,7 +109,7 @@ from headrace.converters.instructions import (
     VALUE_PROGRAM,
     VALUES,
     VALUES_CAPACITY,
-    Form,
+    ProgramForm,
 )
 from headrace.converters.instructions import TRANSACTION as TRANSACTION_NUMBER
 from headrace.converters.kernels.prints import (
@@ -147,7 +147,7 @@ _OPERATION = offset_in_row("operation")
 _FLAGS, _PART = offset_in_row("flags"), offset_in_row("part")
 _SIZE_OF_TRANSACTION = in_transaction("size")
 _KEY_CHANGE, _CREATE_PART = int(Flag.KEY_CHANGE), 2
-_JSON = int(Form.JSON)
+_JSON = int(ProgramForm.JSON)
 _call = caller_of(8)
 
 

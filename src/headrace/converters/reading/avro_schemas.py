@@ -53,7 +53,7 @@ class AvroType:
     @property
     def unions(self) -> UnionShape:
         """The schema's unions, and those of a record's fields."""
-        members = tuple(each.unions for each in self.inner) if self.kind == "record" else ()
+        members = tuple(member.unions for member in self.inner) if self.kind == "record" else ()
         return UnionShape(self.null, members)
 
     @cached_property
@@ -107,8 +107,8 @@ class _Loader:
             return self.type(kind, space, default)
         if kind in ("record", "enum", "fixed"):
             return self.of_name(kind, described, space, default)
-        made = self.unnamed(kind, described, space)
-        return replace(made, schema=_with_metadata(made.schema, described, None, default))
+        avro_type = self.unnamed(kind, described, space)
+        return replace(avro_type, schema=_with_metadata(avro_type.schema, described, None, default))
 
     def union(self, branches: list[object], space: str, default: object) -> AvroType:
         if len(branches) != 2 or "null" not in branches:
@@ -134,30 +134,32 @@ class _Loader:
         else:
             space = name.rpartition(".")[0]
         self.named[name] = None
-        shown = None if name == _DEFAULT_NAME else name
+        schema_name = None if name == _DEFAULT_NAME else name
         if kind == "record":
             entries = described["fields"]
             assert isinstance(entries, list)
             inner = tuple(self.type(e["type"], space, e.get("default")) for e in entries)
             members = tuple(
-                Field(_text_of(entry["name"]), each.schema)
-                for entry, each in zip(entries, inner, strict=True)
+                Field(_text_of(entry["name"]), member_type.schema)
+                for entry, member_type in zip(entries, inner, strict=True)
             )
-            if len({each.name for each in members}) < len(members):
+            if len({member.name for member in members}) < len(members):
                 raise ValueError
-            made = AvroType(kind, Schema(Type.STRUCT, fields=members), inner=inner)
+            avro_type = AvroType(kind, Schema(Type.STRUCT, fields=members), inner=inner)
         elif kind == "enum":
             symbols = _symbols(described["symbols"])
-            parameters = ((ENUM, name), *((f"{ENUM}.{each}", each) for each in symbols))
-            made = AvroType(kind, Schema(Type.STRING, parameters=parameters), symbols=symbols)
+            parameters = ((ENUM, name), *((f"{ENUM}.{symbol}", symbol) for symbol in symbols))
+            avro_type = AvroType(kind, Schema(Type.STRING, parameters=parameters), symbols=symbols)
         else:
             size = described["size"]
             if type(size) is not int or not 0 <= size < 1 << 31:
                 raise ValueError
-            made = AvroType(kind, _bytes_schema(described), size=size)
-        made = replace(made, schema=_with_metadata(made.schema, described, shown, default))
-        self.named[name] = made
-        return made
+            avro_type = AvroType(kind, _bytes_schema(described), size=size)
+        avro_type = replace(
+            avro_type, schema=_with_metadata(avro_type.schema, described, schema_name, default)
+        )
+        self.named[name] = avro_type
+        return avro_type
 
     def unnamed(self, kind: str, described: Mapping[str, object], space: str) -> AvroType:
         if kind == "array":
@@ -198,7 +200,7 @@ _MADE_OF_PARTS = ("record", "enum", "fixed", "array", "map")
 
 def _is_map_entry(items: AvroType, described: object) -> bool:
     is_marked = isinstance(described, Mapping) and described.get("connect.internal.type")
-    names = [each.name for each in items.schema.fields]
+    names = [entry_field.name for entry_field in items.schema.fields]
     return names == ["key", "value"] and (
         is_marked == "MapEntry" or items.schema.name == _MAP_ENTRY
     )
@@ -219,22 +221,26 @@ def _with_metadata(
 ) -> Schema:
     """The schema with the Connect metadata of its `connect.*` properties."""
     parameters = dict(schema.parameters)
-    given = described.get("connect.parameters", {})
-    if isinstance(given, Mapping):
-        parameters |= {str(key): str(text) for key, text in given.items()}
+    stored_parameters = described.get("connect.parameters", {})
+    if isinstance(stored_parameters, Mapping):
+        parameters |= {str(key): str(text) for key, text in stored_parameters.items()}
     version = described.get("connect.version", schema.version)
     doc = described.get("connect.doc", schema.doc)
-    shown = described.get("connect.name", name or schema.name)
-    made = replace(
+    schema_name = described.get("connect.name", name or schema.name)
+    with_metadata = replace(
         schema,
-        name=None if shown is None else str(shown),
+        name=None if schema_name is None else str(schema_name),
         version=version if isinstance(version, int) else None,
         doc=None if doc is None else str(doc),
         parameters=tuple(parameters.items()),
     )
     value = described.get("connect.default", default)
-    check_decimal(made)
-    return made if value is None else made.with_default(_default(made, value))
+    check_decimal(with_metadata)
+    return (
+        with_metadata
+        if value is None
+        else with_metadata.with_default(_default(with_metadata, value))
+    )
 
 
 def _default(schema: Schema, value: object) -> object:
@@ -250,7 +256,7 @@ def _default(schema: Schema, value: object) -> object:
         case Type.FLOAT32 | Type.FLOAT64 if isinstance(value, int | float | str):
             return float(value)
         case Type.ARRAY if isinstance(value, list) and schema.values is not None:
-            return [_default(schema.values, each) for each in value]
+            return [_default(schema.values, element) for element in value]
         case Type.MAP if schema.keys is not None and schema.values is not None:
             pairs = value.items() if isinstance(value, Mapping) else value
             return {
@@ -358,24 +364,24 @@ def _enum_reader(kind: AvroType) -> Read:
 def _bytes_reader(kind: AvroType) -> Read:
     is_block, size = kind.kind == "bytes", kind.size
 
-    def held(raw: bytes, place: int, _reading: _ValueReading) -> tuple[bytes, int]:
+    def read_bytes(raw: bytes, place: int, _reading: _ValueReading) -> tuple[bytes, int]:
         if is_block:
             return _block(raw, place)
         return raw[place : place + size], place + size
 
     if kind.schema.name != DECIMAL:
-        return held
+        return read_bytes
     scale = decimal_scale(kind.schema)
 
     def decimal(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
-        value, place = held(raw, place, reading)
-        made = reading.decimals.get((scale, value))
-        if made is None:
+        value, place = read_bytes(raw, place, reading)
+        number = reading.decimals.get((scale, value))
+        if number is None:
             if len(value) > MOST_BYTES:
                 raise ValueError
-            made = decimal_of(int.from_bytes(value, "big", signed=True), scale)
-            reading.decimals[scale, value] = made
-        return made, place
+            number = decimal_of(int.from_bytes(value, "big", signed=True), scale)
+            reading.decimals[scale, value] = number
+        return number, place
 
     return decimal
 
@@ -385,11 +391,11 @@ def _record_reader(kind: AvroType) -> Read:
     members = [(n, inner.read) for n, inner in zip(kind.schema.places, kind.inner, strict=True)]
 
     def record(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
-        made: dict[str, object] = {}
+        members_read: dict[str, object] = {}
         reading.take(count)
         for name, read in members:
-            made[name], place = read(raw, place, reading)
-        return made, place
+            members_read[name], place = read(raw, place, reading)
+        return members_read, place
 
     return record
 
@@ -401,12 +407,12 @@ def _items_reader(kind: AvroType) -> Read:
     of_value = kind.inner[-1].read
 
     def items(raw: bytes, place: int, reading: _ValueReading) -> tuple[object, int]:
-        made: list[object] = []
+        elements: list[object] = []
         pairs: dict[object, object] = {}
         while True:
             count, place = read_long(raw, place)
             if count == 0:
-                return (made if is_array else pairs), place
+                return (elements if is_array else pairs), place
             if count < 0:
                 count = -count
                 _, place = read_long(raw, place)
@@ -416,7 +422,7 @@ def _items_reader(kind: AvroType) -> Read:
             if is_array:
                 for _ in range(count):
                     item, place = of_value(raw, place, reading)
-                    made.append(item)
+                    elements.append(item)
             else:
                 for _ in range(count):
                     key, place = of_key(raw, place, reading)

@@ -110,8 +110,8 @@ class _Walk:
             [(json_name(m.name), union.null) for m, union in zip(members, unions, strict=True)]
         )
         field[2], field[3] = first, len(members)
-        for index, (each, union) in enumerate(zip(members, unions, strict=True)):
-            self.fill(first + index, each.schema, union, owner, is_root=False)
+        for index, (member, union) in enumerate(zip(members, unions, strict=True)):
+            self.fill(first + index, member.schema, union, owner, is_root=False)
 
 
 @dataclass(frozen=True)

@@ -152,9 +152,9 @@ class JsonReader:
         except HeadraceError as error:
             errors[index] = error
             return
-        held = np.frombuffer(text + bytes(PADDING), np.uint8).copy()
-        memory.append(held)
-        span = np.array([[address_of(held), len(text)]], np.int64)
+        respelled = np.frombuffer(text + bytes(PADDING), np.uint8).copy()
+        memory.append(respelled)
+        span = np.array([[address_of(respelled), len(text)]], np.int64)
         self._open(span, np.zeros(1, np.int64), opened, errors, index)
 
     def _respelled(self, raw: bytes) -> bytes:

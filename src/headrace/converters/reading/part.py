@@ -86,6 +86,6 @@ def _check_nulls(schema: Schema, value: object, path: str, *, fills_nulls: bool)
             "Correct the records, or let their schema be optional.",
         )
     if schema.type is Type.STRUCT and isinstance(value, Mapping):
-        for each in schema.fields:
-            inner = f"{path}.{each.name}" if path else each.name
-            _check_nulls(each.schema, value.get(each.name), inner, fills_nulls=fills_nulls)
+        for field in schema.fields:
+            inner = f"{path}.{field.name}" if path else field.name
+            _check_nulls(field.schema, value.get(field.name), inner, fills_nulls=fills_nulls)

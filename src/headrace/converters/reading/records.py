@@ -151,11 +151,11 @@ class RecordReader:
                 self._header_forms(headers, first),
                 with_time="timestamp" in columns,
             )
-            parts = [each for each in (key, value) if int(each.numbers[first]) != NO_VALUE]
+            parts = [opened for opened in (key, value) if int(opened.numbers[first]) != NO_VALUE]
             spans = [part.texts.spans[members] for part in parts]
             spans += _header_spans(headers, members)
-            held, sound = self._images(group, members, spans, rows, errors)
-            memory += held
+            images, sound = self._images(group, members, spans, rows, errors)
+            memory += images
             groups.append((group, sound))
         if headers is not None:
             memory += headers.opened.texts.memory
@@ -211,9 +211,9 @@ class RecordReader:
             opened = replace(opened, errors={**opened.errors, **wrong})
         ends = np.concatenate([[0], np.cumsum(lengths)])
         marks = np.ascontiguousarray(np.stack([of_name, opened.numbers], axis=1)).tobytes()
-        seen: dict[bytes, int] = {}
+        kind_of_marks: dict[bytes, int] = {}
         kinds = [
-            seen.setdefault(marks[16 * begin : 16 * end], len(seen))
+            kind_of_marks.setdefault(marks[16 * begin : 16 * end], len(kind_of_marks))
             for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         ]
         named = [texts[number] for number in of_name.tolist()]
@@ -255,7 +255,7 @@ class RecordReader:
         one."""
         memory, addresses, sizes = _read(group, spans, len(members))
         rows["new"][members], rows["size"][members] = addresses, sizes
-        held: list[object] = [memory]
+        memory_of_images: list[object] = [memory]
         failed = np.flatnonzero(addresses == 0).tolist()
         wrong = []
         for index in failed:
@@ -267,9 +267,9 @@ class RecordReader:
                 wrong.append(index)
                 continue
             bytes_of_row = np.frombuffer(image + bytes(PADDING), np.uint8)
-            held.append(bytes_of_row)
+            memory_of_images.append(bytes_of_row)
             rows["new"][row], rows["size"][row] = address_of(bytes_of_row), len(image)
-        return held, np.delete(members, wrong)
+        return memory_of_images, np.delete(members, wrong)
 
 
 _NAMELESS = HeadraceError(
@@ -334,12 +334,12 @@ def _times(array: pa.Array) -> Cells:
         array = array.cast(pa.timestamp("ms", array.type.tz), safe=False)
     numbers = array.cast(pa.int64())
     padding = np.zeros(PADDING // 8, np.int64)
-    held = np.concatenate([np.asarray(pc.fill_null(numbers, 0)), padding])
+    milliseconds = np.concatenate([np.asarray(pc.fill_null(numbers, 0)), padding])
     table = np.empty((len(array), 3), np.int64)
     table[:, 0] = np.where(np.asarray(array.is_valid()), BINARY, NULL)
-    table[:, 1] = address_of(held) + 8 * np.arange(len(array))
+    table[:, 1] = address_of(milliseconds) + 8 * np.arange(len(array))
     table[:, 2] = 8
-    return Cells(table, (held,))
+    return Cells(table, (milliseconds,))
 
 
 def _read(
@@ -347,7 +347,7 @@ def _read(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run the kernel over the parts of `count` records: returns memory with images, their addresses
     (0: left to Python) and sizes."""
-    spans = [np.ascontiguousarray(each) for each in spans]
+    spans = [np.ascontiguousarray(part) for part in spans]
     parts = np.array(
         [
             (form.form, table.address, address_of(span))
@@ -355,7 +355,7 @@ def _read(
         ],
         np.int64,
     ).reshape(-1, 3)
-    lengths = sum((np.maximum(each[:, 1], 0) for each in spans), np.zeros(count, np.int64))
+    lengths = sum((np.maximum(part[:, 1], 0) for part in spans), np.zeros(count, np.int64))
     columns = len(group.columns)
     room = count * (2 + columns * (_CELL_BYTES + _DECIMAL_TEXT)) + int(lengths.sum())
     out = np.empty(room + PADDING, np.uint8)

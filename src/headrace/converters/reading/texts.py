@@ -44,15 +44,15 @@ def texts_of(array: pa.Array | None, count: int) -> Texts:
     spans = np.full((count, 2), NO_SPAN, np.int64)
     if array is None or not count:
         return Texts(spans, ())
-    held = array.cast(pa.large_binary())
-    _, offsets, values = held.buffers()
-    ends = np.frombuffer(offsets, np.int64)[held.offset : held.offset + count + 1]
+    binary = array.cast(pa.large_binary())
+    _, offsets, values = binary.buffers()
+    ends = np.frombuffer(offsets, np.int64)[binary.offset : binary.offset + count + 1]
     begin, end = int(ends[0]), int(ends[-1])
     memory = np.empty(end - begin + PADDING, np.uint8)
     memory[end - begin :] = 0
     if values is not None:
         memory[: end - begin] = np.frombuffer(values, np.uint8)[begin:end]
-    present = np.asarray(held.is_valid())
+    present = np.asarray(binary.is_valid())
     spans[:, 0] = ends[:-1] - begin + address_of(memory)
     spans[present, 1] = np.diff(ends)[present]
     return Texts(spans, (memory,))

@@ -27,25 +27,25 @@ def batch_column(
     Raises Unrenderable with the errors of single records, by their places from `first` on, and
     HeadraceError if the error is not that of a single record.
     """
-    made: list[pa.Array] = []
+    arrays: list[pa.Array] = []
     order: list[np.ndarray] = []
     errors: dict[int, HeadraceError] = {}
     for number in np.unique(shapes).tolist():
         places = np.flatnonzero(shapes == number)
         records = replace(slice_records[number], rows=rows[places], place=places, partition=None)
         try:
-            made.append(converter.column_of(records))
+            arrays.append(converter.column_of(records))
         except HeadraceError as error:
             culprits = _one_by_one(converter, records)
-            if all(each.code != error.code for each in culprits.values()):
+            if all(culprit.code != error.code for culprit in culprits.values()):
                 raise
-            errors |= {first + place: each for place, each in culprits.items()}
+            errors |= {first + place: culprit for place, culprit in culprits.items()}
         order.append(places)
     if errors:
         raise Unrenderable(dict(sorted(errors.items())), {})
-    if len(made) == 1:
-        return made[0]
-    column = pa.concat_arrays(made) if made else pa.nulls(0, converter.column)
+    if len(arrays) == 1:
+        return arrays[0]
+    column = pa.concat_arrays(arrays) if arrays else pa.nulls(0, converter.column)
     places = np.concatenate(order) if order else np.zeros(0, np.int64)
     return column.take(pa.array(np.argsort(places, kind="stable")))
 

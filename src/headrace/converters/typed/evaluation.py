@@ -104,7 +104,7 @@ def typed_documents(column: Converted) -> pa.Array:
     Raises HeadraceError("converters.value_not_representable").
     """
     kind = typed(column.schema)
-    members = [typed_documents(each) for each in column.members]
+    members = [typed_documents(member) for member in column.members]
     if pa.types.is_struct(kind):
         mask = pa.array(~column.valid)
         return pa.StructArray.from_arrays(members, fields=list(kind), mask=mask)
@@ -161,11 +161,11 @@ def _documents(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.
         return None
     raw = gathering.as_binary(cells, valid)
     ends = np.frombuffer(raw.buffers()[1], np.int64)[: len(raw) + 1]
-    held = np.frombuffer(raw.buffers()[2], np.uint8)
-    if not valid.any() or (held[ends[:-1][valid]] != DOCUMENT).any():
+    data = np.frombuffer(raw.buffers()[2], np.uint8)
+    if not valid.any() or (data[ends[:-1][valid]] != DOCUMENT).any():
         return None
     documents = np.array(cells)
-    base = address_of(held)
+    base = address_of(data)
     documents[:, gathering.ADDRESS] = base + ends[:-1] + 1
     documents[:, gathering.LENGTH] -= 1
     column = gathering.as_binary(documents, valid).cast(pa.binary())

@@ -181,8 +181,8 @@ def _fixed(
     array: pa.Array, valid: np.ndarray, header: int, size: int, stride: int, scale: int = -1
 ) -> Encoded:
     count = len(array)
-    held = array.buffers()[1]
-    values = np.zeros(stride, np.uint8) if held is None else np.frombuffer(held, np.uint8)
+    buffer = array.buffers()[1]
+    values = np.zeros(stride, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
     start = address_of(values) + array.offset * stride
     ends, data = _room(count, count * (size + 2))
     kernel.put_fixed(
@@ -202,21 +202,21 @@ def _decimals(array: pa.Array, valid: np.ndarray) -> Encoded:
 
 def _texts(array: pa.Array, valid: np.ndarray, *, is_string: bool) -> Encoded:
     count = len(array)
-    _, offsets, held = array.buffers()
+    _, offsets, buffer = array.buffers()
     if count == 0 or offsets is None:
         return Encoded(np.zeros(1, np.int64), np.zeros(PADDING, np.uint8))
     ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + count + 1]
     begin, end = int(ends[0]), int(ends[-1])
     texts = np.zeros(end - begin + PADDING, np.uint8)
-    if held is not None:
-        texts[: end - begin] = np.frombuffer(held, np.uint8)[begin:end]
+    if buffer is not None:
+        texts[: end - begin] = np.frombuffer(buffer, np.uint8)[begin:end]
     places = ends - begin
-    made, data = _room(count, end - begin + count * kernel.HEAD_BYTES)
+    encoded_ends, data = _room(count, end - begin + count * kernel.HEAD_BYTES)
     kernel.put_texts(
         _STRING if is_string else _BINARY, int(is_string), address_of(places), address_of(texts),
-        address_of(valid), count, address_of(made), address_of(data),
+        address_of(valid), count, address_of(encoded_ends), address_of(data),
     )  # fmt: skip
-    return Encoded(made, data)
+    return Encoded(encoded_ends, data)
 
 
 def _objects(array: pa.Array, valid: np.ndarray, names: Names) -> Encoded:
@@ -224,11 +224,11 @@ def _objects(array: pa.Array, valid: np.ndarray, names: Names) -> Encoded:
     in_order = sorted((field.name.encode(), at) for at, field in enumerate(array.type))
     members = [encode(array.field(at), names) for _, at in in_order]
     children = np.array(
-        [(address_of(each.ends), address_of(each.data)) for each in members], np.int64
+        [(address_of(member.ends), address_of(member.data)) for member in members], np.int64
     ).reshape(-1, 2)
     ids = np.array([names.place(name.decode()) for name, _ in in_order], np.int64)
     per_row = kernel.HEAD_BYTES + len(members) * (names.id_size + kernel.OFFSET_BYTES)
-    most = sum(each.nbytes for each in members) + count * (per_row + kernel.OFFSET_BYTES)
+    most = sum(member.nbytes for member in members) + count * (per_row + kernel.OFFSET_BYTES)
     ends, data = _room(count, most)
     kernel.put_objects(
         address_of(children), len(members), address_of(ids), names.id_size, address_of(valid),

@@ -14,8 +14,8 @@ def indented(texts: pa.StringArray) -> pa.LargeStringArray:
     opening bracket and comma and before each closing bracket, two spaces per level; empty brackets
     are not split."""
     count = len(texts)
-    _, offsets, held = texts.buffers()
-    source = np.frombuffer(held, np.uint8) if held is not None else np.zeros(0, np.uint8)
+    _, offsets, buffer = texts.buffers()
+    source = np.frombuffer(buffer, np.uint8) if buffer is not None else np.zeros(0, np.uint8)
     source = np.concatenate((source, np.zeros(PADDING, np.uint8)))
     places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + count + 1]
     places = np.ascontiguousarray(places)

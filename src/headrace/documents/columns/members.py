@@ -37,22 +37,22 @@ def member_values(
     walked = kinds[: 1 + max(lasts.values())]
     if any(kind is Kind.REGEX or _UNREADABLE in name for name, kind in walked):
         return _one_by_one(values, names)
-    held = np.frombuffer(values.buffers()[2], np.uint8)
+    data = np.frombuffer(values.buffers()[2], np.uint8)
     place = np.frombuffer(values.buffers()[1], np.int64)[: len(documents)] + _HEAD
-    made: dict[str, pa.BinaryArray] = {}
+    by_name: dict[str, pa.BinaryArray] = {}
     for number, (name, kind) in enumerate(walked):
-        types = held[place]
+        types = data[place]
         place = place + 2 + len(name.encode())
-        sizes = _sizes(kind, types, held, place)
+        sizes = _sizes(kind, types, data, place)
         if lasts.get(name) == number:
             texts = np.full(len(documents), BINARY)
-            cells = np.stack([texts, place + address_of(held), sizes], axis=1)
-            made[name] = gathering.as_binary(cells, everywhere).cast(pa.binary())
+            cells = np.stack([texts, place + address_of(data), sizes], axis=1)
+            by_name[name] = gathering.as_binary(cells, everywhere).cast(pa.binary())
         place = place + sizes
-    return [made[name] for name in names]
+    return [by_name[name] for name in names]
 
 
-def _sizes(kind: Kind, types: np.ndarray, held: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _sizes(kind: Kind, types: np.ndarray, data: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Sizes in bytes of the values at these places (int64)."""
     if kind is Kind.INT32:  # a small int64 may count as an int32
         return np.where(types == Kind.INT64, FIXED_SIZES[Kind.INT64], FIXED_SIZES[kind])
@@ -60,7 +60,7 @@ def _sizes(kind: Kind, types: np.ndarray, held: np.ndarray, place: np.ndarray) -
         return np.full(len(place), FIXED_SIZES[kind])
     length = np.zeros(len(place), np.int64)
     for byte in range(4):
-        length |= held[place + byte].astype(np.int64) << 8 * byte
+        length |= data[place + byte].astype(np.int64) << 8 * byte
     return length + _SIZE_WITH_LENGTH[kind]
 
 
@@ -68,4 +68,4 @@ def _one_by_one(values: pa.LargeBinaryArray, names: tuple[str, ...]) -> list[pa.
     members = [
         {name: raw for _, name, raw in elements_of(value[1:])} for value in values.to_pylist()
     ]
-    return [pa.array([each[name] for each in members], pa.binary()) for name in names]
+    return [pa.array([document[name] for document in members], pa.binary()) for name in names]

@@ -67,11 +67,11 @@ class StructuredRecords:
         so that they are rendered only once."""
         for number in rendered:
             _share(self.tables[number], records.rows)
-        held = {
+        cells = {
             identity: Cells(table, self.memory)
             for identity, table in zip(columns, self.tables, strict=True)
         }
-        return replace(records, columns={**records.columns, **held})
+        return replace(records, columns={**records.columns, **cells})
 
 
 def _share(table: np.ndarray, rows: np.ndarray) -> None:
@@ -91,18 +91,18 @@ def by_structure(
 
     Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """
-    made = split(documents.cells, form)
+    splits = split(documents.cells, form)
     # The groups have different rows, so they share their tables.
-    shared = np.zeros((made.most_leaves, len(records.table), 3), np.int64)
-    memory = (made.memory, documents.memory, shared)
-    for group in made.groups():
+    shared = np.zeros((splits.most_leaves, len(records.table), 3), np.int64)
+    memory = (splits.memory, documents.memory, shared)
+    for group in splits.groups():
         part, values = records, documents.cells
         if len(group.members) < len(records):
             values = values[group.members]
             mask = np.zeros(len(records), np.bool_)
             mask[group.members] = True
             part = records.with_rows(mask)
-        tables = made.scatter(group, part.rows, shared)
-        key = (group.hash_value, made.leaf_count(group), documents.small_longs)
+        tables = splits.scatter(group, part.rows, shared)
+        key = (group.hash_value, splits.leaf_count(group), documents.small_longs)
         example = documents.value(int(group.members[0]))
         yield StructuredRecords(part, group.members, values, key, form, tables, example, memory)

@@ -62,15 +62,15 @@ def encoded(value: Any, depth: int = 0) -> Encoded:
         case str():
             return Kind.STRING, _string(value)
         case list():
-            members = {str(at): each for at, each in enumerate(value)}
+            members = {str(at): element for at, element in enumerate(value)}
             return Kind.ARRAY, _document(members, depth)
         case dict():
             first = next(iter(value), "")
             if first == "$code":
                 return _code(value, depth)
             special = _SPECIAL.get(first)
-            made = None if special is None else special(value)
-            return (Kind.DOCUMENT, _document(value, depth)) if made is None else made
+            extended = None if special is None else special(value)
+            return (Kind.DOCUMENT, _document(value, depth)) if extended is None else extended
     raise TypeError(f"a {type(value).__name__} is in it")
 
 
@@ -102,8 +102,8 @@ def _name(text: str) -> bytes:
 
 def _document(members: Mapping[str, Any], depth: int) -> bytes:
     parts = []
-    for name, each in members.items():
-        kind, value = encoded(each, depth + 1)
+    for name, member in members.items():
+        kind, value = encoded(member, depth + 1)
         parts += [bytes([kind]), _name(name), value]
     body = b"".join(parts)
     return _INT32.pack(len(body) + 5) + body + b"\0"
@@ -133,11 +133,11 @@ def _date(value: Mapping[str, Any]) -> Encoded:
 
 
 def _binary(value: Mapping[str, Any]) -> Encoded:
-    held = value["$binary"]
-    if isinstance(held, dict):
-        text, subtype = held["base64"], held["subType"]
+    binary = value["$binary"]
+    if isinstance(binary, dict):
+        text, subtype = binary["base64"], binary["subType"]
     else:
-        text, subtype = held, value["$type"]
+        text, subtype = binary, value["$type"]
     number = subtype if isinstance(subtype, int) else int(subtype, 16)
     raw = base64.b64decode(text, validate=True)
     if number == OLD_BINARY:
@@ -157,8 +157,8 @@ def _old_regex(value: Mapping[str, Any]) -> Encoded | None:
 
 
 def _regex(value: Mapping[str, Any]) -> Encoded:
-    held = value["$regularExpression"]
-    return _regex_of(held["pattern"], held["options"])
+    regex = value["$regularExpression"]
+    return _regex_of(regex["pattern"], regex["options"])
 
 
 def _code(value: Mapping[str, Any], depth: int) -> Encoded:
@@ -170,13 +170,13 @@ def _code(value: Mapping[str, Any], depth: int) -> Encoded:
 
 
 def _timestamp(value: Mapping[str, Any]) -> Encoded:
-    held = value["$timestamp"]
-    return Kind.TIMESTAMP, struct.pack("<II", held["i"], held["t"])
+    timestamp = value["$timestamp"]
+    return Kind.TIMESTAMP, struct.pack("<II", timestamp["i"], timestamp["t"])
 
 
 def _pointer(value: Mapping[str, Any]) -> Encoded:
-    held = value["$dbPointer"]
-    return Kind.DB_POINTER, _string(held["$ref"]) + _identifier(held["$id"]["$oid"])
+    pointer = value["$dbPointer"]
+    return Kind.DB_POINTER, _string(pointer["$ref"]) + _identifier(pointer["$id"]["$oid"])
 
 
 def _uuid(value: Mapping[str, Any]) -> Encoded:
@@ -187,17 +187,17 @@ def _uuid(value: Mapping[str, Any]) -> Encoded:
 _INTEGER = re.compile("[+-]?[0-9]+")
 
 
-def _integer(held: int | str) -> int:
+def _integer(number: int | str) -> int:
     """Return a whole number. Raises ValueError for texts that Java does not parse, such as
     `1_0`."""
-    if isinstance(held, str) and not _INTEGER.fullmatch(held):
-        raise ValueError(f"{held[:40]!r} is not a whole number")
-    return int(held)
+    if isinstance(number, str) and not _INTEGER.fullmatch(number):
+        raise ValueError(f"{number[:40]!r} is not a whole number")
+    return int(number)
 
 
-def _number(held: float | str) -> float:
+def _number(number: float | str) -> float:
     """Return a double. Raises ValueError for texts that Java does not parse."""
-    return parse_double(held) if isinstance(held, str) else float(held)
+    return parse_double(number) if isinstance(number, str) else float(number)
 
 
 def _decimal(value: Mapping[str, Any]) -> Encoded:

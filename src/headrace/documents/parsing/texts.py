@@ -40,10 +40,12 @@ def parsed(texts: np.ndarray) -> ParsedTexts:
 
     Raises HeadraceError `documents.text_not_understood` for a text that is not Extended JSON.
     """
-    made, left = parsed_by_kernel(texts)
+    by_kernel, left = parsed_by_kernel(texts)
     if not len(left):
-        return made
-    return ParsedTexts(made.cells, (*made.memory, _put_plain(texts, left, made.cells)))
+        return by_kernel
+    return ParsedTexts(
+        by_kernel.cells, (*by_kernel.memory, _put_plain(texts, left, by_kernel.cells))
+    )
 
 
 def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
@@ -65,15 +67,15 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
             memory.append(np.empty(room + 2 * MARGIN, np.uint8))
             out = address_of(memory[-1])
             out_end = out + len(memory[-1]) - PADDING
-        made = int(
+        answer = int(
             parse_texts(
                 address_of(texts[begin:]), len(texts) - begin, address_of(values[begin:]), out,
                 out_end, address_of(names), len(names) // NAME_BYTES - 1, begin + 1,
             )
         )  # fmt: skip
-        if made >= 0:
+        if answer >= 0:
             break
-        fault, done = made >> 32, made & 0xFFFFFFFF
+        fault, done = answer >> 32, answer & 0xFFFFFFFF
         begin += done
         if fault == MANY_NAMES:
             names = np.zeros(4 * len(names), np.uint8)
@@ -90,11 +92,11 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
 
 def _put_plain(texts: np.ndarray, left: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Put the values of the texts with the numbers `left` into `values`; returns their memory."""
-    made = []
+    documents = []
     for address, length in texts[left, _ADDRESS:].tolist():
-        made.append(bson_of(ctypes.string_at(address, length).decode(errors="replace")))
-    memory = np.frombuffer(b"".join(made) + bytes(PADDING), np.uint8)
-    lengths = np.array([len(raw) for raw in made], np.int64)
+        documents.append(bson_of(ctypes.string_at(address, length).decode(errors="replace")))
+    memory = np.frombuffer(b"".join(documents) + bytes(PADDING), np.uint8)
+    lengths = np.array([len(raw) for raw in documents], np.int64)
     values[left, _ADDRESS] = address_of(memory) + np.cumsum(lengths) - lengths
     values[left, _LENGTH] = lengths
     return memory

@@ -87,10 +87,10 @@ class Converted:
     def shown_as(self, schema: Schema) -> Converted:
         """Return the same values with a schema that differs only in names."""
         if schema.type is Type.STRUCT:
-            inner = [each.schema for each in schema.fields]
+            inner = [member_field.schema for member_field in schema.fields]
         else:
-            inner = [each for each in (schema.keys, schema.values) if each is not None]
-        members = (member.shown_as(each) for member, each in zip(self.members, inner, strict=True))
+            inner = [part for part in (schema.keys, schema.values) if part is not None]
+        members = (member.shown_as(part) for member, part in zip(self.members, inner, strict=True))
         return replace(self, schema=schema, members=tuple(members) if self.members else ())
 
 
@@ -143,12 +143,12 @@ class _Conversion:
     def column(
         self, values: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
     ) -> Converted:
-        made = self._scalars(values, schema, rows, label)
+        scalars = self._scalars(values, schema, rows, label)
         if schema.type is Type.STRUCT:
-            return self._struct(values, made, rows, label)
+            return self._struct(values, scalars, rows, label)
         if schema.type in (Type.ARRAY, Type.MAP):
-            return self._elements(values, made, rows, label)
-        return made
+            return self._elements(values, scalars, rows, label)
+        return scalars
 
     def _scalars(
         self, values: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
@@ -183,28 +183,28 @@ class _Conversion:
             raw = ctypes.string_at(address, length)
             if out[at, _KIND] == value_kernel.LEFT:
                 try:
-                    made, cell = cell_of(schema, exact_scalar(kind, raw, schema))
+                    cell_kind, cell = cell_of(schema, exact_scalar(kind, raw, schema))
                 except (ValueError, ArithmeticError, LookupError):
                     pass
                 else:
                     memory = np.frombuffer(cell + bytes(PADDING), np.uint8)
                     texts.append(memory)
-                    out[at] = made, address_of(memory), len(cell)
+                    out[at] = cell_kind, address_of(memory), len(cell)
                     continue
             self.conflicts.conflict(int(rows[at]), label(at), kind, raw, schema)
             out[at] = NULL, 0, 0
         return texts
 
     def _struct(
-        self, values: np.ndarray, made: Converted, rows: np.ndarray, label: Label
+        self, values: np.ndarray, presence: Converted, rows: np.ndarray, label: Label
     ) -> Converted:
-        fields = made.schema.fields
+        fields = presence.schema.fields
         count = len(values)
-        texts = [each.name.encode() for each in fields]
-        held = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
+        texts = [member.name.encode() for member in fields]
+        name_bytes = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
         names = np.zeros((len(fields), 2), np.int64)
         names[:, 1] = [len(text) for text in texts]
-        names[:, 0] = address_of(held) + np.cumsum(names[:, 1]) - names[:, 1]
+        names[:, 0] = address_of(name_bytes) + np.cumsum(names[:, 1]) - names[:, 1]
         columns = np.empty((len(fields), count, 3), np.int64)
         unknown = np.empty(count, np.int64)
         answer = value_kernel.find_fields(
@@ -213,12 +213,12 @@ class _Conversion:
         )  # fmt: skip
         _check(answer)
         if self.conflicts.takes_unknown and unknown.any():
-            self._note_unknown(values, unknown, {each.name for each in fields}, rows, label)
+            self._note_unknown(values, unknown, {member.name for member in fields}, rows, label)
         members = tuple(
-            self.column(column, each.schema, rows, _inner(label, each.name))
-            for each, column in zip(fields, columns, strict=True)
+            self.column(column, member.schema, rows, _inner(label, member.name))
+            for member, column in zip(fields, columns, strict=True)
         )
-        return replace(made, members=members)
+        return replace(presence, members=members)
 
     def _note_unknown(
         self, values: np.ndarray, unknown: np.ndarray, known: set[str], rows: np.ndarray,
@@ -232,9 +232,9 @@ class _Conversion:
                     self.conflicts.unknown_field(int(rows[at]), path, kind, raw)
 
     def _elements(
-        self, values: np.ndarray, made: Converted, rows: np.ndarray, label: Label
+        self, values: np.ndarray, presence: Converted, rows: np.ndarray, label: Label
     ) -> Converted:
-        schema = made.schema
+        schema = presence.schema
         assert schema.values is not None
         container = ARRAY if schema.type is Type.ARRAY else DOCUMENT
         ends, elements, names = _found(values, container)
@@ -249,7 +249,7 @@ class _Conversion:
         members: tuple[Converted, ...] = (column,)
         if schema.type is Type.MAP:
             members = (Converted(schema.keys or _MAP_KEY, names), column)
-        return replace(made, members=members, ends=ends)
+        return replace(presence, members=members, ends=ends)
 
 
 def _found(values: np.ndarray, container: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -188,21 +188,21 @@ def _type(tokens: _Tokens) -> Schema:
     word = tokens.take().upper()
     if word == "ARRAY":
         tokens.take("<")
-        made = Schema(Type.ARRAY, optional=True, values=_type(tokens))
+        schema = Schema(Type.ARRAY, optional=True, values=_type(tokens))
         tokens.take(">")
-        return made
+        return schema
     if word == "MAP":
         tokens.take("<")
         tokens.take("STRING")
         tokens.take(",")
-        made = _map(_type(tokens))
+        schema = _map(_type(tokens))
         tokens.take(">")
-        return made
+        return schema
     if word == "STRUCT":
         tokens.take("<")
-        made = _struct(_fields(tokens, end=">"))
+        schema = _struct(_fields(tokens, end=">"))
         tokens.take(">")
-        return made
+        return schema
     if word in ("DECIMAL", "NUMERIC", "DEC"):
         precision, scale = 10, 0
         if tokens.passed("("):

@@ -57,12 +57,12 @@ def _whole(kind: int, raw: bytes, schema: Schema) -> int:
 
 def _real(kind: int, raw: bytes, schema: Schema) -> float:
     number = _number(kind, raw)
-    made = float(number)
+    real = float(number)
     if schema.type is Type.FLOAT32:
-        made = _SINGLE.unpack(_SINGLE.pack(made))[0]
-    if not math.isnan(made) and made != number:
+        real = _SINGLE.unpack(_SINGLE.pack(real))[0]
+    if not math.isnan(real) and real != number:
         raise ValueError
-    return made
+    return real
 
 
 def _decimal(kind: int, raw: bytes, precision: int, scale: int) -> Decimal:

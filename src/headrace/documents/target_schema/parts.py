@@ -30,8 +30,8 @@ class PartDecoder:
 
     def __call__(self, raw: bytes) -> object:
         """Return the Connect value in the bytes of a cell."""
-        held = np.frombuffer(raw + bytes(PADDING), np.uint8)
-        cells = np.array([[BINARY, address_of(held), len(raw)]], np.int64)
+        buffer = np.frombuffer(raw + bytes(PADDING), np.uint8)
+        cells = np.array([[BINARY, address_of(buffer), len(raw)]], np.int64)
         return connect_values(self.column(cells))[0]
 
 
@@ -40,16 +40,16 @@ def connect_values(column: Converted) -> list[object]:
     valid = column.valid.tolist()
     if column.schema.type is Type.STRUCT:
         names = [field.name for field in column.schema.fields]
-        members = [connect_values(each) for each in column.members]
+        members = [connect_values(member) for member in column.members]
         rows = zip(*members, strict=True)
         return [
             dict(zip(names, row, strict=True)) if is_valid else None
             for row, is_valid in zip(rows, valid, strict=True)
         ]
     if column.ends is not None:
-        members = [connect_values(each) for each in column.members]
+        members = [connect_values(member) for member in column.members]
         ends = column.ends.tolist()
-        parts = [[each[begin:end] for each in members] for begin, end in pairwise(ends)]
+        parts = [[values[begin:end] for values in members] for begin, end in pairwise(ends)]
         is_map = column.schema.type is Type.MAP
         return [
             (dict(zip(*part, strict=True)) if is_map else part[0]) if is_valid else None

@@ -99,7 +99,8 @@ class Conflicts:
 def rest_document(remainders: Sequence[Remainder]) -> bytes:
     """The BSON document of remainders by their paths."""
     elements = b"".join(
-        bytes([each.kind]) + each.path.encode() + b"\0" + each.raw for each in remainders
+        bytes([remainder.kind]) + remainder.path.encode() + b"\0" + remainder.raw
+        for remainder in remainders
     )
     return (len(elements) + 5).to_bytes(4, "little") + elements + b"\0"
 

@@ -88,16 +88,16 @@ def sampled(documents: Iterable[bytes], conflict: SampleConflict = SampleConflic
     `documents.nothing_to_sample` without documents, and `documents.types_in_conflict` when
     conflicts fail.
     """
-    seen = _Seen(_Form.STRUCT)
+    merged = _Seen(_Form.STRUCT)
     for document in documents:
-        seen = _merged(seen, _seen(DOCUMENT, document))
-    if not seen.members:
+        merged = _merged(merged, _seen(DOCUMENT, document))
+    if not merged.members:
         raise HeadraceError(
             "documents.nothing_to_sample",
             "no document has fields from which a schema can be derived",
             "Declare the schema, or sample a collection that has documents.",
         )
-    return _schema(seen, conflict, "")
+    return _schema(merged, conflict, "")
 
 
 def _seen(kind: int, value: bytes) -> _Seen:
@@ -135,56 +135,56 @@ def _of_decimal(number: Decimal) -> _Seen:
     return _Seen(_Form.DECIMAL if whole + scale <= MOST_DIGITS else _Form.TEXT, (whole, scale))
 
 
-def _merged(one: _Seen, other: _Seen) -> _Seen:
-    if one.form is _Form.NULL:
-        return other
-    if other.form is _Form.NULL or one == other:
-        return one
-    if one.form is other.form:
-        return _same_form(one, other)
-    forms = {one.form, other.form}
+def _merged(left: _Seen, right: _Seen) -> _Seen:
+    if left.form is _Form.NULL:
+        return right
+    if right.form is _Form.NULL or left == right:
+        return left
+    if left.form is right.form:
+        return _same_form(left, right)
+    forms = {left.form, right.form}
     if forms <= set(_WHOLE):
         return _Seen(_Form.LARGE if _Form.LARGE in forms else _Form.LONG)
     if _Form.DECIMAL in forms and forms <= {*_WHOLE, _Form.DECIMAL}:
-        return _decimals(_as_decimal(one), _as_decimal(other))
+        return _decimals(_as_decimal(left), _as_decimal(right))
     if forms <= {_Form.INT, _Form.LONG, _Form.DOUBLE}:
         return _Seen(_Form.DOUBLE)
     return _ANY
 
 
-def _same_form(one: _Seen, other: _Seen) -> _Seen:
-    if one.form is _Form.STRUCT:
-        members = dict(one.members)
-        for name, each in other.members.items():
-            members[name] = _merged(members.get(name, _NULL), each)
+def _same_form(left: _Seen, right: _Seen) -> _Seen:
+    if left.form is _Form.STRUCT:
+        members = dict(left.members)
+        for name, member in right.members.items():
+            members[name] = _merged(members.get(name, _NULL), member)
         return _Seen(_Form.STRUCT, members=members)
-    if one.form is _Form.ARRAY:
-        return _Seen(_Form.ARRAY, elements=_merged(one.elements or _NULL, other.elements or _NULL))
-    return _decimals(one.digits, other.digits) if one.form is _Form.DECIMAL else one
+    if left.form is _Form.ARRAY:
+        return _Seen(_Form.ARRAY, elements=_merged(left.elements or _NULL, right.elements or _NULL))
+    return _decimals(left.digits, right.digits) if left.form is _Form.DECIMAL else left
 
 
-def _as_decimal(seen: _Seen) -> tuple[int, int]:
-    return seen.digits if seen.form is _Form.DECIMAL else (_DIGITS[seen.form], 0)
+def _as_decimal(form: _Seen) -> tuple[int, int]:
+    return form.digits if form.form is _Form.DECIMAL else (_DIGITS[form.form], 0)
 
 
-def _decimals(one: tuple[int, int], other: tuple[int, int]) -> _Seen:
-    whole, scale = max(one[0], other[0]), max(one[1], other[1])
+def _decimals(left: tuple[int, int], right: tuple[int, int]) -> _Seen:
+    whole, scale = max(left[0], right[0]), max(left[1], right[1])
     return _Seen(_Form.DECIMAL, (whole, scale)) if whole + scale <= MOST_DIGITS else _ANY
 
 
-def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
-    match seen.form:
-        case _Form.STRUCT if seen.members:
+def _schema(merged: _Seen, conflict: SampleConflict, path: str) -> Schema:
+    match merged.form:
+        case _Form.STRUCT if merged.members:
             fields = tuple(
-                Field(name, _schema(each, conflict, f"{path}.{name}" if path else name))
-                for name, each in seen.members.items()
+                Field(name, _schema(member, conflict, f"{path}.{name}" if path else name))
+                for name, member in merged.members.items()
             )
             return Schema(Type.STRUCT, optional=True, fields=fields)
         case _Form.ARRAY:
-            values = _schema(seen.elements or _NULL, conflict, path)
+            values = _schema(merged.elements or _NULL, conflict, path)
             return Schema(Type.ARRAY, optional=True, values=values)
         case _Form.DECIMAL:
-            return decimal(MOST_DIGITS, seen.digits[1])
+            return decimal(MOST_DIGITS, merged.digits[1])
         case _Form.LARGE:
             return scalar("BIGINT")
         case _Form.NULL | _Form.STRUCT:
@@ -197,4 +197,4 @@ def _schema(seen: _Seen, conflict: SampleConflict, path: str) -> Schema:
             )
         case _Form.ANY:
             return scalar(conflict.value.upper())
-    return scalar(seen.form.value)
+    return scalar(merged.form.value)

@@ -64,20 +64,20 @@ class TargetSchema:
         `documents.value_not_understood` for a document that is not valid BSON.
         """
         conflicts = Conflicts(self.conflict, self.unknown)
-        made = converted(cells, self.declared, conflicts)
+        column = converted(cells, self.declared, conflicts)
         if not self.keeps_rest:
-            return made
+            return column
         rest = _rest_column(conflicts.remainders, len(cells))
-        return replace(made, schema=self.schema, members=(*made.members, rest))
+        return replace(column, schema=self.schema, members=(*column.members, rest))
 
 
 def _rest_column(remainders: list[Remainder], count: int) -> Converted:
     by_row: dict[int, list[Remainder]] = {}
-    for each in remainders:
-        by_row.setdefault(each.row, []).append(each)
+    for remainder in remainders:
+        by_row.setdefault(remainder.row, []).append(remainder)
     documents = [bytes([DOCUMENT]) + rest_document(some) for some in by_row.values()]
     memory = np.frombuffer(b"".join(documents) + bytes(PADDING), np.uint8)
-    lengths = np.array([len(each) for each in documents], np.int64)
+    lengths = np.array([len(document) for document in documents], np.int64)
     cells = np.zeros((count, 3), np.int64)
     cells[:, 0] = NULL
     rows = np.array(list(by_row), np.int64)

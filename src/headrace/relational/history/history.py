@@ -75,7 +75,7 @@ class SchemaHistory:
     ) -> HistoryRecord:
         """Write the changes at a position (see HistoryRecord); they are durable when this
         returns."""
-        made = HistoryRecord(
+        written = HistoryRecord(
             self._source,
             position,
             time.time_ns() // 1_000_000,
@@ -84,8 +84,8 @@ class SchemaHistory:
             ddl,
             tuple(changes),
         )
-        self._append([made])
-        return made
+        self._append([written])
+        return written
 
     def write(self, records: Iterable[HistoryRecord]) -> None:
         """Write the records of a snapshot, which describe all tables; they are durable when this

@@ -10,7 +10,7 @@ from headrace.relational.reading.chunk_targets import TableTarget
 from headrace.relational.reading.key_order import KeyColumn, is_beyond
 from headrace.relational.table import Column
 from headrace.signals.progress import Key
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.incremental.chunk_source import KeyRange
 
 _NUMBER = "headrace row number"
@@ -196,7 +196,7 @@ class ChunkSql:
                 conditions.append(self.compared(key, operator, bound))
             elif bound is not None:
                 conditions.append(self.dialect.from_page(operator, bound))
-        order = key if chunk.kind is Cut.KEY else ()
+        order = key if chunk.kind is ChunkKind.KEY else ()
         return self.rows(leaf, shown or self.columns(columns), order, conditions)
 
     def filled(self, tables: Sequence[Path]) -> str:

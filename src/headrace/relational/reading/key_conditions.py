@@ -26,10 +26,10 @@ def key_condition(
     else:
         columns = [quoted(name) for name in names]
         parts = (
-            " AND ".join(f"{c} = {each}" for c, each in zip(columns, literals, strict=True))
+            " AND ".join(f"{c} = {text}" for c, text in zip(columns, literals, strict=True))
             for literals in rows
         )
-        condition = " OR ".join(f"({each})" for each in parts)
+        condition = " OR ".join(f"({part})" for part in parts)
     return condition if len(condition) <= _LONGEST else None
 
 

@@ -16,7 +16,7 @@ from headrace.relational.overrides import Overrides
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.chunk_targets import needed
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.chunks import Chunk, ChunkKind, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
@@ -37,7 +37,7 @@ class SnapshotTables(ABC, Generic[T]):
 
     dialect: str
     """sqlglot's name of the SQL of filters."""
-    keyless: ClassVar[Cut] = Cut.PAGES
+    keyless: ClassVar[ChunkKind] = ChunkKind.PAGES
     """The cut of tables without key."""
 
     def __init__(
@@ -155,16 +155,16 @@ class SnapshotTables(ABC, Generic[T]):
 
     def _leaves(
         self, table: T, condition: str | None, filled: set[tuple[str, str]]
-    ) -> tuple[Cut, tuple[Leaf, ...]]:
+    ) -> tuple[ChunkKind, tuple[Leaf, ...]]:
         statement = self._overrides.statements.get(table.name)
         if statement is None or condition is not None:
             usable = table.key and set(table.key) <= table.not_null
             leaves = (leaf for leaf in table.leaves if leaf.path in filled)
-            return Cut.KEY if usable else self.keyless, tuple(leaves)
+            return ChunkKind.KEY if usable else self.keyless, tuple(leaves)
         empty = self._is_empty(table.name, statement)
         pages = sum(leaf.pages for leaf in table.leaves)
         rows = sum(leaf.rows for leaf in table.leaves)
-        return Cut.WHOLE, () if empty else (Leaf(table.id, *table.path, pages, rows),)
+        return ChunkKind.WHOLE, () if empty else (Leaf(table.id, *table.path, pages, rows),)
 
     def _filled(self, leaves: Sequence[Path]) -> set[Path]:
         """The leaves that have a row in the held snapshot."""

@@ -154,10 +154,10 @@ def timestamp_nanos(text: bytes) -> int | None:
 def timestamp_text(text: bytes) -> str:
     """Return `2019-07-09T02:28:57.123456789Z`, the fraction as long as needed."""
     coarse, nanos = _halves(text)
-    shown = temporal_texts.timestamp_text(coarse)
+    coarse_text = temporal_texts.timestamp_text(coarse)
     if nanos == 0:
-        return shown
-    whole, _, fraction = shown.removesuffix("Z").partition(".")
+        return coarse_text
+    whole, _, fraction = coarse_text.removesuffix("Z").partition(".")
     return f"{whole}.{fraction.ljust(6, '0')}{nanos:03}".rstrip("0") + "Z"
 
 

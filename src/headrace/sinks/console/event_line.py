@@ -71,13 +71,13 @@ def _append_change(line: Text, envelope: dict[str, Any], key: dict[str, Any]) ->
         return
     row = after if isinstance(after, dict) else before
     if isinstance(row, dict):
-        shown = {
+        columns = {
             name: content
             for name, content in row.items()
             if not (name in key and key[name] == content)
             and not (content is None and envelope["op"] == "d")
         }
-        for index, (name, content) in enumerate(shown.items()):
+        for index, (name, content) in enumerate(columns.items()):
             line.append(", " if index else "")
             line.append(f"{_clean(name)}: ", style="dim")
             line.append(_short(content))

@@ -138,7 +138,7 @@ def _hanging(line: Text, console: Console) -> Text:
     indent = " " * _INDENT
     rest = line[_INDENT:].wrap(console, room, no_wrap=False)
     lines = [
-        Text.assemble(line[:_INDENT] if not at else indent, each) for at, each in enumerate(rest)
+        Text.assemble(line[:_INDENT] if not at else indent, text) for at, text in enumerate(rest)
     ]
     return Text("\n").join(lines)
 

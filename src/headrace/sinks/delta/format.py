@@ -115,10 +115,10 @@ class DeltaFormat:
         ("delta.no_catalog")."""
         from headrace.sinks.delta.lake import DeltaLake
 
-        made = DeltaLake(spark, self._path(options), table_properties(options))
+        lake = DeltaLake(spark, self._path(options), table_properties(options))
         if _CATALOG in options:
-            made.catalog = SessionCatalog(spark)
-        return made
+            lake.catalog = SessionCatalog(spark)
+        return lake
 
     @staticmethod
     def _path(options: Mapping[str, str]) -> str:
@@ -137,12 +137,12 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
 
     Raises HeadraceError("delta.table_property") for a property that headrace sets to another value.
     """
-    given = {
+    properties = {
         name.removeprefix(_TABLE): value
         for name, value in options.items()
         if name.startswith(_TABLE)
     }
-    for name, value in given.items():
+    for name, value in properties.items():
         fixed = _FIXED.get(name)
         if (
             name == COMMENT
@@ -154,7 +154,7 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
                 f"headrace.sink.table.{name} cannot be {value!r}: headrace sets {name} itself",
                 f"Remove headrace.sink.table.{name}.",
             )
-    return given | {name: _FIXED[name] for name in tuple(_FIXED)[:3]}
+    return properties | {name: _FIXED[name] for name in tuple(_FIXED)[:3]}
 
 
 FORMAT = DeltaFormat()

@@ -162,8 +162,8 @@ class Kernel:
             result = transaction.commit(self._engine, self._rows(actions))
             if self._run_hooks(root, result):
                 return None  # a snapshot that begins at the checkpoint is smaller
-            made = result.getPostCommitSnapshot()
-            return self._metadata(made.get()) if made.isPresent() else None
+            post_commit = result.getPostCommitSnapshot()
+            return self._metadata(post_commit.get()) if post_commit.isPresent() else None
 
     def _metadata(self, snapshot: Any) -> Metadata:
         said = json.loads(self._json.rowToJson(snapshot.getMetadata().toRow()))
@@ -208,16 +208,16 @@ class Kernel:
         return self._iterables.inMemoryIterable(self._utils.toCloseableIterator(rows.iterator()))
 
     def _java_map(self, properties: Mapping[str, str]) -> Any:
-        made = self._map()
+        java_map = self._map()
         for name, value in properties.items():
-            made.put(name, value)
-        return made
+            java_map.put(name, value)
+        return java_map
 
     def _java_set(self, names: Sequence[str]) -> Any:
-        made = self._set()
+        java_set = self._set()
         for name in names:
-            made.add(name)
-        return made
+            java_set.add(name)
+        return java_set
 
     @contextmanager
     def _temporary(self) -> Iterator[Path]:
@@ -226,8 +226,8 @@ class Kernel:
         try:
             yield path
         finally:
-            for each in (path, path.with_name(f".{path.name}.crc")):
-                each.unlink(missing_ok=True)
+            for file in (path, path.with_name(f".{path.name}.crc")):
+                file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -39,14 +39,14 @@ class DeltaLake:
         from pyarrow.fs import FileSelector
 
         root = table_folder(self._folder, name)
-        found = self._filesystem.get_file_info(FileSelector(root, allow_not_found=True))
-        if not found:
+        entries = self._filesystem.get_file_info(FileSelector(root, allow_not_found=True))
+        if not entries:
             return None
         log = FileSelector(f"{root}/_delta_log", allow_not_found=True)
         if not any(
             file.base_name.endswith(".json") for file in self._filesystem.get_file_info(log)
         ):
-            if all(file.base_name == "_delta_log" for file in found):
+            if all(file.base_name == "_delta_log" for file in entries):
                 return None  # a creation that was interrupted
             raise HeadraceError(
                 "delta.not_a_table",
@@ -62,10 +62,10 @@ class DeltaLake:
     ) -> LakeTable:
         """See Lake. Raises as `Kernel.create`, too."""
         root = table_folder(self._folder, name)
-        given = {**self._properties, KEY: json.dumps(schema.key), **properties}
+        table_properties = {**self._properties, KEY: json.dumps(schema.key), **properties}
         if schema.comment:
-            given[COMMENT] = schema.comment
-        self._kernel.create(root, schema_json(schema.columns), given)
+            table_properties[COMMENT] = schema.comment
+        self._kernel.create(root, schema_json(schema.columns), table_properties)
         table = DeltaTable(name, root, self._kernel, self._filesystem)
         table.refresh()
         return table

@@ -17,8 +17,8 @@ def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) 
     """Return the changes of rows by other writers, from this version down to headrace's last
     change of rows, the newest first, one sentence each. Compactions are left out, also headrace's,
     and versions whose log is deleted."""
-    made: list[str] = []
-    while version >= 0 and len(made) < _MOST_NAMED:
+    commits: list[str] = []
+    while version >= 0 and len(commits) < _MOST_NAMED:
         try:
             actions = _actions(filesystem, root, version)
         except (OSError, ValueError):
@@ -30,9 +30,9 @@ def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) 
             if moves_rows or any("txn" in action for action in actions):
                 break
         elif moves_rows:
-            made.append(last_commit(filesystem, root, version))
+            commits.append(last_commit(filesystem, root, version))
         version -= 1
-    return made
+    return commits
 
 
 def _actions(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:

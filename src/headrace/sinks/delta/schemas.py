@@ -61,7 +61,7 @@ def changed_fields(
     Raises HeadraceError("replicas.column_not_taken").
     """
     ids = count(last_id + 1)
-    made: list[Field] = []
+    changed: list[Field] = []
     widened = False
     known = {field["name"] for field in fields}
     for name in (*change.dropped, *change.renamed, *change.retyped):
@@ -77,19 +77,19 @@ def changed_fields(
             widened = widened or _is_wider(field["type"], kind)
         metadata = {n: value for n, value in field["metadata"].items() if n != _TYPE_CHANGES}
         renamed = change.renamed.get(name, name)
-        made.append({**field, "name": renamed, "type": kind, "metadata": metadata})
-    made += [_new_field(column, ids) for column in change.added]
-    _check_names([field["name"] for field in made])
-    if not made:
+        changed.append({**field, "name": renamed, "type": kind, "metadata": metadata})
+    changed += [_new_field(column, ids) for column in change.added]
+    _check_names([field["name"] for field in changed])
+    if not changed:
         raise _not_taken(", ".join(change.dropped), "a Delta table has one column at least")
-    by_name = {field["name"]: field for field in made}
+    by_name = {field["name"]: field for field in changed}
     for name, comment in change.commented.items():
         if name not in by_name:
             raise _not_taken(name, "the Delta table has no such column")
         by_name[name]["metadata"].pop(_COMMENT, None)
         if comment is not None:
             by_name[name]["metadata"][_COMMENT] = comment
-    return made, widened
+    return changed, widened
 
 
 def fields_json(fields: Sequence[Field]) -> str:
@@ -127,7 +127,7 @@ def delta_type(name: str, kind: pa.DataType, ids: Iterator[int] | None = None) -
     if types.is_struct(kind) and kind.num_fields:
         members = [Column(member.name, member.type) for member in kind]
         _check_names([member.name for member in members], name)
-        return {"type": "struct", "fields": [_new_field(each, ids, name) for each in members]}
+        return {"type": "struct", "fields": [_new_field(column, ids, name) for column in members]}
     what = "an empty struct" if kind == pa.struct([]) else str(kind)
     raise _not_taken(name, f"Delta has no type for {what}")
 
@@ -150,7 +150,9 @@ def arrow_type(kind: Type) -> pa.DataType:
         case "map":
             return pa.map_(arrow_type(kind["keyType"]), arrow_type(kind["valueType"]))
         case "struct":
-            return pa.struct([(each["name"], arrow_type(each["type"])) for each in kind["fields"]])
+            return pa.struct(
+                [(member["name"], arrow_type(member["type"])) for member in kind["fields"]]
+            )
     raise ValueError(kind["type"])
 
 
@@ -206,46 +208,50 @@ def _physical_type(kind: Type) -> pa.DataType:
             case "map":
                 return pa.map_(_physical_type(kind["keyType"]), _physical_type(kind["valueType"]))
             case "struct":
-                return pa.struct([_physical(each) for each in kind["fields"]])
+                return pa.struct([_physical(member) for member in kind["fields"]])
     return arrow_type(kind)
 
 
-def _wider(name: str, kind: Type, wanted: pa.DataType, ids: Iterator[int]) -> Type:
+def _wider(name: str, kind: Type, arrow_kind: pa.DataType, ids: Iterator[int]) -> Type:
     """A type made wider, or with more members of a struct; what stays keeps its ids."""
     import pyarrow.types as types
 
     if isinstance(kind, dict):
-        if kind["type"] == "array" and (types.is_list(wanted) or types.is_large_list(wanted)):
-            element = _wider(name, kind["elementType"], wanted.value_type, ids)
+        if kind["type"] == "array" and (
+            types.is_list(arrow_kind) or types.is_large_list(arrow_kind)
+        ):
+            element = _wider(name, kind["elementType"], arrow_kind.value_type, ids)
             return {**kind, "elementType": element}
-        if kind["type"] == "map" and types.is_map(wanted):
-            key = _wider(name, kind["keyType"], wanted.key_type, ids)
-            value = _wider(name, kind["valueType"], wanted.item_type, ids)
+        if kind["type"] == "map" and types.is_map(arrow_kind):
+            key = _wider(name, kind["keyType"], arrow_kind.key_type, ids)
+            value = _wider(name, kind["valueType"], arrow_kind.item_type, ids)
             return {**kind, "keyType": key, "valueType": value}
-        if kind["type"] == "struct" and types.is_struct(wanted):
-            return _wider_struct(name, kind, wanted, ids)
-        raise _not_widened(name, kind["type"], str(wanted))
-    made = delta_type(name, wanted, ids)
-    if not isinstance(made, str) or not _fits(kind, made):
-        raise _not_widened(name, kind, str(wanted))
-    return made
+        if kind["type"] == "struct" and types.is_struct(arrow_kind):
+            return _wider_struct(name, kind, arrow_kind, ids)
+        raise _not_widened(name, kind["type"], str(arrow_kind))
+    wider = delta_type(name, arrow_kind, ids)
+    if not isinstance(wider, str) or not _fits(kind, wider):
+        raise _not_widened(name, kind, str(arrow_kind))
+    return wider
 
 
-def _wider_struct(name: str, kind: dict[str, Any], wanted: pa.DataType, ids: Iterator[int]) -> Type:
+def _wider_struct(
+    name: str, kind: dict[str, Any], arrow_kind: pa.DataType, ids: Iterator[int]
+) -> Type:
     fields = kind["fields"]
     before = [field["name"] for field in fields]
-    after = [member.name for member in wanted]
+    after = [member.name for member in arrow_kind]
     if after[: len(before)] != before:
         raise _not_taken(name, "its members are dropped or in another order")
     _check_names(after, name)
-    made = []
-    for field, member in zip(fields, wanted, strict=False):
+    members = []
+    for field, member in zip(fields, arrow_kind, strict=False):
         metadata = {n: value for n, value in field["metadata"].items() if n != _TYPE_CHANGES}
         inner = _wider(f"{name}.{member.name}", field["type"], member.type, ids)
-        made.append({**field, "type": inner, "metadata": metadata})
-    added = [Column(member.name, member.type) for member in list(wanted)[len(before) :]]
-    made += [_new_field(column, ids, name) for column in added]
-    return {**kind, "fields": made}
+        members.append({**field, "type": inner, "metadata": metadata})
+    added = [Column(member.name, member.type) for member in list(arrow_kind)[len(before) :]]
+    members += [_new_field(column, ids, name) for column in added]
+    return {**kind, "fields": members}
 
 
 def _fits(kind: str, wider: str) -> bool:
@@ -285,18 +291,18 @@ def _digits(kind: str) -> tuple[int, int]:
 
 
 def _check_names(names: Sequence[str], parent: str | None = None) -> None:
-    seen: dict[str, str] = {}
+    folded: dict[str, str] = {}
     for name in names:
         path = name if parent is None else f"{parent}.{name}"
         if not name or "\n" in name:
             raise _not_taken(path, "Delta does not accept an empty name or one with a line break")
-        other = seen.setdefault(name.lower(), name)
+        other = folded.setdefault(name.lower(), name)
         if other is not name:
             raise _not_taken(path, f"Delta does not distinguish it from {other}")
 
 
-def _not_widened(name: str, kind: str, wanted: str) -> HeadraceError:
-    return _not_taken(name, f"Delta cannot make {wanted} of {kind}")
+def _not_widened(name: str, kind: str, wider: str) -> HeadraceError:
+    return _not_taken(name, f"Delta cannot make {wider} of {kind}")
 
 
 def _not_taken(name: str, why: str) -> HeadraceError:

@@ -63,9 +63,9 @@ class SessionCatalog:
     def __init__(self, spark: SparkSession) -> None:
         """Raises HeadraceError("delta.no_catalog") if the session's catalog is not Delta's."""
         self._spark: Any = spark
-        found = spark.conf.get(_SETTING, None)
-        if found != _CLASS:
-            raise _no_catalog(f"{_SETTING} is {found or 'not set'}")
+        catalog_class = spark.conf.get(_SETTING, None)
+        if catalog_class != _CLASS:
+            raise _no_catalog(f"{_SETTING} is {catalog_class or 'not set'}")
         try:
             self._jvm.java.lang.Class.forName(
                 _CLASS, False, self._jvm.java.lang.Thread.currentThread().getContextClassLoader()

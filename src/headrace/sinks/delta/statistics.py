@@ -57,8 +57,8 @@ def file_statistics(rows: pa.Table, written: WrittenFile, indexed: Sequence[Path
 def loosened(statistics: str) -> str:
     """Return the statistics of a file that gets a deletion vector: its bounds are no longer
     tight."""
-    made = json.loads(statistics, parse_float=Decimal) if statistics else {}
-    return _json({**made, "tightBounds": False})
+    members = json.loads(statistics, parse_float=Decimal) if statistics else {}
+    return _json({**members, "tightBounds": False})
 
 
 def read_statistics(

@@ -87,11 +87,11 @@ class DeltaStorage:
         paths = {file.path for file in live}
         paths |= {vector_path(self.root, file.vector) for file in live if file.vector is not None}
         swept = sweep_files(self.filesystem, self.root, FILES + prefix, paths)
-        for found in self.filesystem.get_file_info(FileSelector(self.root, allow_not_found=True)):
-            if not found.is_file and found.base_name.startswith(FILES + prefix):
-                swept += sweep_files(self.filesystem, found.path, "", paths)
-                if not any(path.startswith(f"{found.path}/") for path in paths):
-                    self.filesystem.delete_dir(found.path)
+        for entry in self.filesystem.get_file_info(FileSelector(self.root, allow_not_found=True)):
+            if not entry.is_file and entry.base_name.startswith(FILES + prefix):
+                swept += sweep_files(self.filesystem, entry.path, "", paths)
+                if not any(path.startswith(f"{entry.path}/") for path in paths):
+                    self.filesystem.delete_dir(entry.path)
         return swept
 
     @cached_property
@@ -145,5 +145,5 @@ def _small(kind: pa.DataType) -> pa.DataType:
     if types.is_map(kind):
         return pa.map_(_small(kind.key_type), _small(kind.item_type))
     if types.is_struct(kind):
-        return pa.struct([pa.field(each.name, _small(each.type)) for each in kind])
+        return pa.struct([pa.field(member.name, _small(member.type)) for member in kind])
     return kind

@@ -148,11 +148,11 @@ class DeltaTable:
 
     def _live_files(self, known: Metadata) -> dict[str, DataFile]:
         schema = physical_schema(known.fields)
-        made = {}
+        files = {}
         for added in self._kernel.live_files(self.root, known.snapshot):
             file = self._data_file(added, schema)
-            made[file.path] = file
-        return made
+            files[file.path] = file
+        return files
 
     def _data_file(self, added: dict[str, Any], schema: pa.Schema) -> DataFile:
         path = file_path(self.root, added["path"])

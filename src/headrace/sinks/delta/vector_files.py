@@ -31,36 +31,36 @@ FILES = "headrace-"
 
 def z85(content: bytes) -> str:
     """Bytes, a multiple of 4, as text of ZeroMQ's Base85 (RFC 32)."""
-    made = []
+    groups = []
     for (word,) in struct.iter_unpack(">I", content):
         digits = [word // 85**place % 85 for place in (4, 3, 2, 1, 0)]
-        made.append("".join(_DIGITS[digit] for digit in digits))
-    return "".join(made)
+        groups.append("".join(_DIGITS[digit] for digit in digits))
+    return "".join(groups)
 
 
 def from_z85(text: str) -> bytes:
     """Decode text of ZeroMQ's Base85. Raises ValueError."""
     if len(text) % 5:
         raise ValueError(text)
-    made = bytearray()
+    content = bytearray()
     try:
         for start in range(0, len(text), 5):
             word = 0
             for digit in text[start : start + 5]:
                 word = word * 85 + _VALUES[digit]
-            made += word.to_bytes(4, "big")
+            content += word.to_bytes(4, "big")
     except (KeyError, OverflowError):
         raise ValueError(text) from None
-    return bytes(made)
+    return bytes(content)
 
 
 def vector_place(name: str) -> tuple[str, UUID]:
     """The folder of a vector's file, within the table's folder, and its id; both follow from its
     name. Names that differ only in a UUID at their end have one folder."""
-    found = _NAME_AND_ID.fullmatch(name)
-    if found is None:
+    match = _NAME_AND_ID.fullmatch(name)
+    if match is None:
         return FILES + name, uuid5(_NAMES, name)
-    return FILES + found[1], UUID(found[2])
+    return FILES + match[1], UUID(match[2])
 
 
 def write_vector_file(

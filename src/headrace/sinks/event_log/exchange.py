@@ -36,10 +36,10 @@ def can_exchange(folder: Path) -> bool:
     """Whether folders in this folder can exchange their names. Raises OSError."""
     probe = Path(tempfile.mkdtemp(dir=folder))
     try:
-        one, other = probe / "one", probe / "other"
-        one.mkdir()
-        other.mkdir()
-        exchange(one, other)
+        first, second = probe / "one", probe / "other"
+        first.mkdir()
+        second.mkdir()
+        exchange(first, second)
     except NoExchange:
         return False
     finally:

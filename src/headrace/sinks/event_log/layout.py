@@ -36,28 +36,28 @@ def topic_folder(topic: str) -> str:
 
 def parse_path_format(text: str) -> str:
     """Convert `path.format` to a format of strftime. Raises ValueError with the reason."""
-    made, at = "", 0
+    format_, at = "", 0
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None:
             raise ValueError(f"{text[at]!r} has to be in quotes")
         quoted, letter, _ = token.groups()
         if quoted is not None:
-            made += (quoted.replace("''", "'") or "'").replace("%", "%%")
+            format_ += (quoted.replace("''", "'") or "'").replace("%", "%%")
         elif letter is not None:
             if token[0] not in _LETTERS:
                 raise ValueError(f"{token[0]!r} is not one of {', '.join(_LETTERS)}")
-            made += _LETTERS[token[0]]
+            format_ += _LETTERS[token[0]]
         else:
-            made += token[0]
+            format_ += token[0]
         at = token.end()
-    for segment in datetime(2026, 1, 2, tzinfo=UTC).strftime(made).split("/"):
+    for segment in datetime(2026, 1, 2, tzinfo=UTC).strftime(format_).split("/"):
         if _SEGMENT.fullmatch(segment) is None or segment[0] in "_.":
             raise ValueError(
                 f"{segment!r} is not a name of a folder that readers see (letters, digits, '=', "
                 "'-', '.' and '_', not with '.' or '_' first)"
             )
-    return made
+    return format_
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ class Layout:
         return {}
 
     def _folder(self, topic: str, step: int) -> str:
-        made = self._known.get((topic, step))
-        if made is None:
+        folder = self._known.get((topic, step))
+        if folder is None:
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            made = f"{topic_folder(topic)}/{self.time_folder(step * self._step_ms)}"
-            self._known[topic, step] = made
-        return made
+            folder = f"{topic_folder(topic)}/{self.time_folder(step * self._step_ms)}"
+            self._known[topic, step] = folder
+        return folder
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -139,7 +139,7 @@ class EventLog:
         folders = {file.target.rpartition("/")[0]: now_ms for file in files}
         if self.sync:
             force_to_disk(self.staged)
-        made = State(
+        committed = State(
             state.log,
             batch,
             query,
@@ -148,7 +148,7 @@ class EventLog:
             tuple(files),
             {**state.unfinished, **folders},
         )
-        write_state(self.folder, made)
+        write_state(self.folder, committed)
         self._move(files)
 
     def _require(self, files: Iterable[StagedFile]) -> None:
@@ -169,10 +169,10 @@ class EventLog:
             source, target = self.staged / file.name, self.path / file.target
             if not source.exists():
                 continue
-            missing = [each for each in target.parents if not each.exists()]
+            missing = [parent for parent in target.parents if not parent.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)
-            changed |= {target.parent, *(each.parent for each in missing)}
+            changed |= {target.parent, *(parent.parent for parent in missing)}
         if self.sync:
             for folder in sorted(changed):
                 force_to_disk(folder)

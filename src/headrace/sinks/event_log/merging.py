@@ -181,8 +181,8 @@ def _groups(run: Sequence[_File], limits: Limits) -> Iterator[list[_File]]:
     """Yield groups of files that become one file, in their order."""
     group = list[_File]()
     for file in run:
-        size = sum(each.size for each in group) + file.size
-        rows = sum(each.rows for each in group) + file.rows
+        size = sum(member.size for member in group) + file.size
+        rows = sum(member.rows for member in group) + file.rows
         if group and (size > limits.bytes or 0 < limits.rows < rows):
             yield group
             group = []

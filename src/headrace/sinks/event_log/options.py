@@ -133,18 +133,18 @@ def require_converters(config: ConnectorConfig, options: EventLogOptions) -> Non
             )
 
 
-def _layout(given: Mapping[str, str]) -> Layout:
-    text = given.get("path.format", HOURLY).strip()
+def _layout(options: Mapping[str, str]) -> Layout:
+    text = options.get("path.format", HOURLY).strip()
     try:
         path_format = parse_path_format(text)
     except ValueError as error:
         remedy = f"Write letters of the time and texts in quotes, as in {HOURLY} ({error})."
         raise _invalid("path.format", text, remedy) from None
-    duration = _number(given, "partition.duration.ms", HOUR_MS, least=_MINUTE_MS)
+    duration = _number(options, "partition.duration.ms", HOUR_MS, least=_MINUTE_MS)
     if duration % _MINUTE_MS or (_DAY_MS % duration and duration % _DAY_MS):
         remedy = "Set it to minutes that divide a day, or to days, in milliseconds."
         raise _invalid("partition.duration.ms", str(duration), remedy)
-    zone = given.get("timezone", "UTC").strip()
+    zone = options.get("timezone", "UTC").strip()
     try:
         Layout(path_format, duration, zone).time_folder(0)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -153,21 +153,21 @@ def _layout(given: Mapping[str, str]) -> Layout:
     return Layout(path_format, duration, zone)
 
 
-def _choice(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    text = given.get(name, values[0]).strip().lower()
+def _choice(options: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
+    text = options.get(name, values[0]).strip().lower()
     if text not in values:
-        raise _invalid(name, given[name], f"Set it to {' or '.join(values)}.")
+        raise _invalid(name, options[name], f"Set it to {' or '.join(values)}.")
     return text
 
 
-def _flag(given: Mapping[str, str], name: str) -> bool:
-    return _choice(given, name, ("true", "false")) == "true"
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    return _choice(options, name, ("true", "false")) == "true"
 
 
-def _number(given: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
-    text = given.get(name, str(default)).strip()
+def _number(options: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
+    text = options.get(name, str(default)).strip()
     if not text.isdecimal() or not least <= int(text) <= _MOST:
-        raise _invalid(name, given[name], f"Set it to a whole number from {least} on.")
+        raise _invalid(name, options[name], f"Set it to a whole number from {least} on.")
     return int(text)
 
 

@@ -93,7 +93,7 @@ class EventLogReader(SinkReader):
             self._log.staged, name, _format(options, self.config), options.layout, options.limits,
             sync=options.sync,
         )  # fmt: skip
-        batches = (each for part in slices for each in read_slice_with_times(part, self.config))
+        batches = (batch for part in slices for batch in read_slice_with_times(part, self.config))
         return staged.write(batches, time.time_ns() // 1000)
 
 

@@ -118,9 +118,9 @@ class StagedFiles:
         self._bound_memory()
 
     def _bound_memory(self) -> None:
-        held = sum(each.file.held for each in self._open.values())
-        if held > _MOST_HELD:
-            max(self._open.values(), key=lambda each: each.file.held).file.flush()
+        held_bytes = sum(staged.file.held for staged in self._open.values())
+        if held_bytes > _MOST_HELD:
+            max(self._open.values(), key=lambda staged: staged.file.held).file.flush()
 
     def _close(self, key: tuple[str, bytes]) -> None:
         opened = self._open.pop(key)

@@ -54,7 +54,7 @@ def read_state(folder: Path) -> State | None:
                 f"{path} has version {version}; this release knows {_VERSION}",
                 "Use the newer release of headrace.",
             )
-        members["files"] = tuple(StagedFile(*each) for each in members["files"])
+        members["files"] = tuple(StagedFile(*fields) for fields in members["files"])
         return State(**members)
     except (ValueError, KeyError, TypeError) as error:
         raise HeadraceError(

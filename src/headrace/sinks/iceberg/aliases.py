@@ -46,18 +46,20 @@ def translated(options: Mapping[str, str]) -> dict[str, str]:
     """Return options with headrace's names; if an option has both names, headrace's takes
     precedence. Raises HeadraceError("iceberg.impossible_option") for values that no replica can
     have."""
-    made: dict[str, str] = {}
+    own_options: dict[str, str] = {}
     for name, text in options.items():
         if name in _VALUES:
-            made |= {n: value for n, value in _VALUES[name](text).items() if n not in options}
+            own_options |= {
+                n: value for n, value in _VALUES[name](text).items() if n not in options
+            }
         elif name in _AS_HERE:
             if text.strip().lower() != _AS_HERE[name]:
-                made[name] = text
+                own_options[name] = text
         else:
             ours = _name(name)
             if ours == name or ours not in options:
-                made[ours] = text
-    return made
+                own_options[ours] = text
+    return own_options
 
 
 def _name(name: str) -> str:

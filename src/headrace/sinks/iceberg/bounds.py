@@ -95,5 +95,5 @@ def _cut_text(text: str, *, upper: bool) -> str | None:
 def _cut_bytes(content: bytes, *, upper: bool) -> bytes | None:
     if not upper:
         return content[:LONGEST_BOUND]
-    kept = content[:LONGEST_BOUND].rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+    prefix = content[:LONGEST_BOUND].rstrip(b"\xff")
+    return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else None

@@ -152,7 +152,7 @@ def _require_name(options: IcebergOptions, name: TableName) -> None:
 
 def _check_names(name: TableName, schema: TableSchema) -> None:
     names = schema.names
-    twice = [each for place, each in enumerate(names) if each in names[:place]]
+    twice = [column for place, column in enumerate(names) if column in names[:place]]
     if twice or "" in names:
         raise HeadraceError(
             "replicas.column_not_taken",

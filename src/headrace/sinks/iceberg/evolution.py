@@ -88,14 +88,14 @@ def _retype(
             return
     elif pa.types.is_struct(before) and pa.types.is_struct(after):
         known = {inner.name: inner.type for inner in before}
-        wanted = {inner.name: inner.type for inner in after}
+        members = {inner.name: inner.type for inner in after}
         for inner, kind in known.items():
-            if inner not in wanted:
+            if inner not in members:
                 raise _not_taken(name, f"{path}.{inner}", "it would be dropped from a struct")
-            _retype(java, update, f"{path}.{inner}", kind, wanted[inner], name)
+            _retype(java, update, f"{path}.{inner}", kind, members[inner], name)
         ids = itertools.count(1_000_000)
-        for inner in wanted.keys() - known.keys():
-            added = iceberg_type(wanted[inner], ids, f"{path}.{inner}")
+        for inner in members.keys() - known.keys():
+            added = iceberg_type(members[inner], ids, f"{path}.{inner}")
             update.addColumn(path, inner, java.type(added))
         return
     elif not pa.types.is_nested(before) and not pa.types.is_nested(after):

@@ -72,14 +72,14 @@ class IcebergFormat:
         if checked.kind != "jdbc":
             return None
         database = CatalogDatabase(checked)
-        own = [str(jar) for jar in find_jars(checked.drivers, options.get("jars"))]
+        jars = [str(jar) for jar in find_jars(checked.drivers, options.get("jars"))]
         file = database.file
         if file is not None and not file.exists():
             prove_folder(str(file.parent))
             return f"The first start makes the catalog {file}"
-        found = class_path(spark)
-        with plain_jvm((*own, *found.entries)) as jvm:
-            database.prove(jvm, database.driver(jvm, spark, found.unread))
+        jars_of_spark = class_path(spark)
+        with plain_jvm((*jars, *jars_of_spark.entries)) as jvm:
+            database.prove(jvm, database.driver(jvm, spark, jars_of_spark.unread))
         return f"The database of the catalog at {database.address} takes the changes of commits"
 
     def local(self, folder: Path) -> dict[str, str]:
@@ -104,7 +104,7 @@ class IcebergFormat:
         """See LakeFormat: the session has the catalog under its name in the sink's options. A table
         without a snapshot has no rows."""
         names = (options[_NAME], *name.namespace, name.name)
-        table = ".".join(f"`{each.replace('`', '``')}`" for each in names)
+        table = ".".join(f"`{part.replace('`', '``')}`" for part in names)
         reader = spark.read.format("iceberg")
         if not version:
             return reader.load(table).limit(0)

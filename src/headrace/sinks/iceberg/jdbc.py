@@ -72,13 +72,13 @@ class CatalogDatabase:
 
         Raises HeadraceError("iceberg.driver_missing"), ("iceberg.driver_not_checked").
         """
-        found: list[str] = []
+        other_drivers: list[str] = []
         for driver in _drivers(jvm):
             name = driver.getClass().getName()
             if _takes(driver, self._uri):
                 return driver
             if not name.startswith(_OF_SPARK):
-                found.append(name)
+                other_drivers.append(name)
         product = self._product()
         missing = missing_jars(spark)
         remedy = self._driver_remedy(product, missing)
@@ -90,12 +90,12 @@ class CatalogDatabase:
                 f"is not known here, because only Spark reads {names}",
                 remedy,
             )
-        seen = f"; it has {', '.join(found)}" if found else ""
+        details = f"; it has {', '.join(other_drivers)}" if other_drivers else ""
         if missing:
-            seen += f"; this host has no file {', '.join(missing)}, which spark.jars names"
+            details += f"; this host has no file {', '.join(missing)}, which spark.jars names"
         raise HeadraceError(
             "iceberg.driver_missing",
-            f"{self._place}: Spark's class path has no JDBC driver for jdbc:{product}:{seen}",
+            f"{self._place}: Spark's class path has no JDBC driver for jdbc:{product}:{details}",
             remedy,
         )
 
@@ -188,11 +188,11 @@ class CatalogDatabase:
 
     def _login(self, jvm: Any) -> Any:
         """The Java properties of a connection, as Iceberg passes them to the driver."""
-        made = jvm.java.util.Properties()
+        login = jvm.java.util.Properties()
         for name, text in self.options.properties.items():
             if name.startswith(_OF_DRIVER):
-                made.setProperty(name.removeprefix(_OF_DRIVER), text)
-        return made
+                login.setProperty(name.removeprefix(_OF_DRIVER), text)
+        return login
 
     def _product(self) -> str:
         return self._uri.split(":")[1]
@@ -226,12 +226,12 @@ def _drivers(jvm: Any) -> Iterator[Any]:
 
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     kind = jvm.java.lang.Class.forName("java.sql.Driver")
-    found = jvm.java.util.ServiceLoader.load(kind, loader).iterator()
+    drivers = jvm.java.util.ServiceLoader.load(kind, loader).iterator()
     for _ in range(_MOST_DRIVERS):
         try:
-            if not found.hasNext():
+            if not drivers.hasNext():
                 return
-            driver = found.next()
+            driver = drivers.next()
         except Py4JJavaError:  # this driver cannot be instantiated; others may
             continue
         yield driver
@@ -248,8 +248,8 @@ def _takes(driver: Any, uri: str) -> bool:
 
 def _has_table(connection: Any, name: str) -> bool:
     about = connection.getMetaData()
-    for each in (name, name.upper()):  # in the two forms that Iceberg tries
-        rows = about.getTables(None, None, each, None)
+    for table in (name, name.upper()):  # in the two forms that Iceberg tries
+        rows = about.getTables(None, None, table, None)
         try:
             if rows.next():
                 return True

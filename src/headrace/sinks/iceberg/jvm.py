@@ -87,18 +87,18 @@ class IcebergJvm:
     def _properties(self) -> Mapping[str, str]:
         """The properties of the catalog. A path without a scheme is local here, but in Hadoop it
         belongs to fs.defaultFS."""
-        made = dict(self.options.properties)
+        properties = dict(self.options.properties)
         default = str(self.configuration.get("fs.defaultFS", "file:///"))
         if self.options.warehouse.startswith("/") and not default.startswith("file:"):
-            made["warehouse"] = f"file:{self.options.warehouse}"
-        return made
+            properties["warehouse"] = f"file:{self.options.warehouse}"
+        return properties
 
-    def _check_release(self, found: str) -> None:
-        if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _OLDEST:
+    def _check_release(self, release: str) -> None:
+        if tuple(int(part) for part in re.findall(r"\d+", release)[:2]) < _OLDEST:
             names = ",".join(self.options.packages)
             raise HeadraceError(
                 "iceberg.other_release",
-                f"Spark's class path has Iceberg {found}, but headrace needs {RELEASE} or later",
+                f"Spark's class path has Iceberg {release}, but headrace needs {RELEASE} or later",
                 f"Remove the other Iceberg from spark.jars and spark.jars.packages; headrace "
                 f"needs {names}.",
             )
@@ -122,8 +122,8 @@ class IcebergJvm:
 
     def values_of(self, java_map: Any) -> dict[str, str]:
         """The entries of a Java map of strings."""
-        made: dict[str, str] = json.loads(self.mapper.writeValueAsString(java_map))
-        return made
+        entries: dict[str, str] = json.loads(self.mapper.writeValueAsString(java_map))
+        return entries
 
     def namespace(self, names: Sequence[str]) -> Any:
         """A Java Namespace."""

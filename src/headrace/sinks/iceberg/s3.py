@@ -51,13 +51,13 @@ def names_s3(properties: Mapping[str, str]) -> bool:
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """A catalog's properties in the form of Java's client. Raises HeadraceError as `access_of`."""
     access = access_of(properties)
-    made = {"io-impl": FILE_IO} | dict(properties)
-    made.pop(_REGION_ALIAS, None)
+    java = {"io-impl": FILE_IO} | dict(properties)
+    java.pop(_REGION_ALIAS, None)
     if access.region:
-        made[REGION] = access.region
-    if made["io-impl"] != FILE_IO:
-        raise _impossible("io-impl", made["io-impl"], "files on S3 need another one", "")
-    return made
+        java[REGION] = access.region
+    if java["io-impl"] != FILE_IO:
+        raise _impossible("io-impl", java["io-impl"], "files on S3 need another one", "")
+    return java
 
 
 def access_of(properties: Mapping[str, str]) -> S3Access:
@@ -133,7 +133,7 @@ def prove(access: S3Access, folder: str) -> None:
         task = "read"
         try:
             with store.open_input_file(path) as opened:
-                found = opened.read()
+                read = opened.read()
         except OSError:
             with suppress(OSError):
                 store.delete_file(path)
@@ -142,7 +142,7 @@ def prove(access: S3Access, folder: str) -> None:
         store.delete_file(path)
     except (OSError, pa.ArrowException) as error:
         raise _refused(access, folder, task, answer(error)) from None
-    if found != content:
+    if read != content:
         raise _refused(access, folder, "read", "the object had another content than was written")
 
 

@@ -100,9 +100,9 @@ class IcebergStorage:
 
     def stored_type(self, column: str) -> pa.DataType:
         """See Storage: the type in the table."""
-        found = self.schema.column(column)
-        assert found is not None
-        return found.type
+        stored = self.schema.column(column)
+        assert stored is not None
+        return stored.type
 
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         """See Storage: the file is `NAME.parquet`."""
@@ -182,18 +182,19 @@ class IcebergStorage:
             else {}
             for name in ("lower-bounds", "upper-bounds")
         )
-        made = {}
+        bounds = {}
         for field in self.fields:
             number, kind = field["id"], field["type"]
             if field["name"] not in self.schema.key or not isinstance(kind, str):
                 continue
             if number in least and number in greatest:
                 both = [
-                    decode_bound(bytes.fromhex(each[number]), kind) for each in (least, greatest)
+                    decode_bound(bytes.fromhex(encoded[number]), kind)
+                    for encoded in (least, greatest)
                 ]
                 if None not in both:
-                    made[number] = (both[0], both[1])
-        return made
+                    bounds[number] = (both[0], both[1])
+        return bounds
 
     def _description(
         self, written: WrittenFile, location: str, not_numbers: Mapping[int, int]
@@ -219,7 +220,7 @@ class IcebergStorage:
                 least[number] = lower.hex().upper()
             if upper is not None:
                 greatest[number] = upper.hex().upper()
-        nulls = {n: each.nulls for n, each in measured.items() if each.nulls is not None}
+        nulls = {n: column.nulls for n, column in measured.items() if column.nulls is not None}
         return {
             "spec-id": 0,
             "content": "data",
@@ -228,8 +229,8 @@ class IcebergStorage:
             "partition": {},
             "file-size-in-bytes": written.size,
             "record-count": written.rows,
-            "column-sizes": _counted({n: each.size for n, each in measured.items()}),
-            "value-counts": _counted({n: each.values for n, each in measured.items()}),
+            "column-sizes": _counted({n: column.size for n, column in measured.items()}),
+            "value-counts": _counted({n: column.values for n, column in measured.items()}),
             "null-value-counts": _counted(nulls),
             "nan-value-counts": _counted({n: not_numbers[n] for n in not_numbers if n in kinds}),
             "lower-bounds": _counted(least),

@@ -66,10 +66,10 @@ class IcebergTable:
         self._require_read()
         return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
 
-    def _rolled_back(self, last: Any, own: Any) -> list[str]:
+    def _rolled_back(self, last: Any, last_own: Any) -> list[str]:
         """Return a sentence if another writer has rolled the table back, so that it lacks a later
-        snapshot of headrace than `own`, the last one before `last` (None: it has none)."""
-        known, history = own or last, self._table.history()
+        snapshot of headrace than `last_own`, the last one before `last` (None: it has none)."""
+        known, history = last_own or last, self._table.history()
         for place in reversed(range(history.size())):
             entry = history.get(place)
             number, time_ms = entry.snapshotId(), entry.timestampMillis()
@@ -140,14 +140,14 @@ class IcebergTable:
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable: one sentence per snapshot. Snapshots that have expired are left out, but
         for the rows that they added or deleted."""
-        made: list[str] = []
-        own = parent = None
+        changes: list[str] = []
+        last_own = parent = None
         with self._java.failing("read its snapshots", self.name):
             last = snapshot = self._table.currentSnapshot()
-            while snapshot is not None and len(made) < _MOST_NAMED:
+            while snapshot is not None and len(changes) < _MOST_NAMED:
                 summary = self._java.values_of(snapshot.summary())
                 if QUERY in summary:
-                    own = snapshot
+                    last_own = snapshot
                     break
                 if (operation := snapshot.operation()) != "replace":
                     by = summary.get("engine-name") or summary.get("app-id") or "an unnamed writer"
@@ -156,16 +156,16 @@ class IcebergTable:
                         for name in ("added-records", "deleted-records")
                         if name in summary
                     )
-                    made.append(
+                    changes.append(
                         f"Snapshot {snapshot.snapshotId()} of {by}: {operation}"
                         + (f" ({counts})" if counts else "")
                     )
                 parent = snapshot.parentId()
                 snapshot = None if parent is None else self._table.snapshot(parent)
-            if snapshot is None and parent is not None and not made:
+            if snapshot is None and parent is not None and not changes:
                 self._read()
-                made += self._rows_changed()
-            return made if last is None else self._rolled_back(last, own) + made
+                changes += self._rows_changed()
+            return changes if last is None else self._rolled_back(last, last_own) + changes
 
     def _rows_changed(self) -> list[str]:
         """A sentence if the live rows are not as many as after headrace's last commit."""

@@ -73,8 +73,8 @@ class IcebergTransaction:
                 update.commit()
             self._transaction.commitTransaction()
         self._committed(staged, files)
-        made = self._snapshot if staged is None else staged
-        return "" if made is None else str(made)
+        snapshot = self._snapshot if staged is None else staged
+        return "" if snapshot is None else str(snapshot)
 
     def _removes_all(self, change: TableChange) -> bool:
         removed = {file.path for file in change.removed}
@@ -141,11 +141,11 @@ class IcebergTransaction:
         """The live files after the commit."""
         gone = {file.path for file in change.removed}
         vectors = {file.path: (vector, deleted) for file, vector, deleted in change.vectors}
-        kept = [
+        remaining = [
             replace(file, vector=vectors[file.path][0], deleted=vectors[file.path][1])
             if file.path in vectors
             else file
             for file in self.files
             if file.path not in gone
         ]
-        return (*kept, *change.added)
+        return (*remaining, *change.added)

@@ -102,9 +102,9 @@ def iceberg_type(kind: pa.DataType, ids: Iterator[int], column: str) -> Any:
 def iceberg_field(column: Column, ids: Iterator[int]) -> dict[str, Any]:
     """The JSON of a column."""
     number = next(ids)
-    made: dict[str, Any] = {"id": number, "name": column.name, "required": False}
-    made["type"] = iceberg_type(column.type, ids, column.name)
-    return made if column.comment is None else {**made, "doc": column.comment}
+    field: dict[str, Any] = {"id": number, "name": column.name, "required": False}
+    field["type"] = iceberg_type(column.type, ids, column.name)
+    return field if column.comment is None else {**field, "doc": column.comment}
 
 
 def iceberg_schema(schema: TableSchema) -> str:

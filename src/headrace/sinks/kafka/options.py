@@ -155,13 +155,13 @@ def unknown_options(given: Mapping[str, str]) -> list[str]:
 
 
 def _sorted_out(
-    given: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """The sink's own options, the client's, and those of `topic.creation.`."""
     options: dict[str, str] = {}
     client: dict[str, str] = {}
     groups: dict[str, str] = {}
-    for name, text in given.items():
+    for name, text in properties.items():
         bare = name.removeprefix("kafka.")
         if bare.lower() in _OURS:
             options[bare.lower()] = text.strip()

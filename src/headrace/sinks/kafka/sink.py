@@ -56,13 +56,15 @@ class KafkaSink(DataSource):
         """Create the writer. Raises HeadraceError: "kafka.column", "kafka.no_state", and as
         KafkaOptions.of."""
         checkpoint = self.options.get("checkpointLocation", "")
-        given = {name: text for name, text in self.options.items() if name != "path"}
-        folder = given.get("state") or _inside(checkpoint)
+        options_of_sink = {name: text for name, text in self.options.items() if name != "path"}
+        folder = options_of_sink.get("state") or _inside(checkpoint)
         # The checkpoint's id exists once the query runs.
-        options = KafkaOptions.of(given, name=query_of(checkpoint) or "-")
-        is_named = bool(given.get("name"))
+        options = KafkaOptions.of(options_of_sink, name=query_of(checkpoint) or "-")
+        is_named = bool(options_of_sink.get("name"))
         _check_columns(schema, with_sequence=options.sequence_header)
-        writer = KafkaWriter(options if is_named else None, given, Path(folder), checkpoint)
+        writer = KafkaWriter(
+            options if is_named else None, options_of_sink, Path(folder), checkpoint
+        )
         writer.columns = schema
         return writer
 

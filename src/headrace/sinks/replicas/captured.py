@@ -63,10 +63,10 @@ def replicas_of(
     """Return the replicas of these source tables, each with all tables whose rows it contains.
     Raises HeadraceError, also for a replica that contains rows of other tables."""
     sources: dict[TableName, dict[str, None]] = {}
-    for each in captured_shapes(config, options, event_shapes(config)):
-        sources.setdefault(each.replica, {})[each.source] = None
-    found = {name: tuple(of) for name, of in sources.items() if not of.keys().isdisjoint(tables)}
-    for name, of in found.items():
+    for captured in captured_shapes(config, options, event_shapes(config)):
+        sources.setdefault(captured.replica, {})[captured.source] = None
+    replicas = {name: tuple(of) for name, of in sources.items() if not of.keys().isdisjoint(tables)}
+    for name, of in replicas.items():
         if others := [table for table in of if table not in tables]:
             raise HeadraceError(
                 "replicas.copy_of_a_part",
@@ -74,10 +74,10 @@ def replicas_of(
                 "Name all of its tables by one regular expression: headrace resync FILE "
                 f"'{'|'.join(of)}' --checkpoint STATE.",
             )
-    if not found:
+    if not replicas:
         raise HeadraceError(
             "cli.nothing_to_resync",
             f"Of {', '.join(tables)} there is no replica",
             "Send the signal execute-snapshot for the rows as events.",
         )
-    return found
+    return replicas

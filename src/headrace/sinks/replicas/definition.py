@@ -87,8 +87,8 @@ class ReplicaDefinition(SinkDefinition):
         """See SinkDefinition. Options of Spark's format are not checked, except for misspellings of
         the mode."""
         if self.mode(config) is Mode.EVENTS:
-            own = self.own_options(config)
-            return [n for n in own if MODE not in own and distance(n.lower(), MODE, 1) <= 1]
+            options = self.own_options(config)
+            return [n for n in options if MODE not in options and distance(n.lower(), MODE, 1) <= 1]
         families = tuple(name[:-1] for name in self.options if name.endswith(".*"))
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
@@ -140,9 +140,9 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.sinks.replicas.state.failures import using_state
         from headrace.sinks.replicas.state.resyncing import Resync
 
-        found = replicas_of(config, self._checked(config), tables)
+        replicas = replicas_of(config, self._checked(config), tables)
         with using_state(state):
-            for name, sources in found.items():
+            for name, sources in replicas.items():
                 Resync(state / RESYNC, name, signal, tables=sources).write()
 
     def require_upkeep(self, config: ConnectorConfig) -> None:
@@ -164,7 +164,7 @@ class ReplicaDefinition(SinkDefinition):
             names = (
                 name
                 for name in noted_tables(query.state)
-                if all(name != each.name for each in resyncs(query.state / RESYNC))
+                if all(name != copy.name for copy in resyncs(query.state / RESYNC))
             )  # lazily: a copy may be requested while earlier tables are maintained
             for done in maintain(lake, names, runner, replaced_before(query.state, options)):
                 if done.merged:

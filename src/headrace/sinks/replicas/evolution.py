@@ -65,16 +65,16 @@ def change_of_columns(
         raise _key_replaced(name, sorted(others.intersection(wanted.key)))
     renamed = _renamed_by_id(current, wanted)
     come = {*renamed.values()}
-    kept = [
+    remaining = [
         column
         for column in current.columns
         if wanted.column(column.name) is not None
         and column.name not in others
         and column.name not in renamed
     ]
-    stay = {*renamed, *(column.name for column in kept)}
+    stay = {*renamed, *(column.name for column in remaining)}
     vanished = [c for c in current.columns if c.name not in stay and not is_own(c.name)]
-    come |= {column.name for column in kept}
+    come |= {column.name for column in remaining}
     new = [column for column in wanted.columns if column.name not in come]
     # If every column has an id, its fate is known. Otherwise names and their order decide.
     is_known = all(column.id for column in (*vanished, *new))
@@ -92,7 +92,7 @@ def change_of_columns(
     vanished = [column for column in vanished if column.name not in renamed]
     new = [column for column in new if column.name not in renamed.values()]
     stays: list[tuple[Column | None, Column | None]] = [
-        (column, wanted.column(column.name)) for column in kept
+        (column, wanted.column(column.name)) for column in remaining
     ]
     stays += [(current.column(old), wanted.column(late)) for old, late in renamed.items()]
     retyped: dict[str, pa.DataType] = {}
@@ -333,10 +333,10 @@ def _key_replaced(name: TableName, columns: list[str]) -> HeadraceError:
     )
 
 
-def _key_changed(name: TableName, key: tuple[str, ...], wanted: tuple[str, ...]) -> HeadraceError:
+def _key_changed(name: TableName, key: tuple[str, ...], new_key: tuple[str, ...]) -> HeadraceError:
     return HeadraceError(
         "replicas.key_changed",
-        f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(wanted) or 'none'} now",
+        f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(new_key) or 'none'} now",
         f"Copy the table again (headrace resync FILE {name} --checkpoint STATE), or "
         "name the former key in message.key.columns.",
     )

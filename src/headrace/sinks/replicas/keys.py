@@ -266,8 +266,8 @@ class KeySet:
         if self._flags is not None:
             column = columns[0]
             return _concatenated([self._flagged(chunk) for chunk in column.chunks])
-        found: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
-        return found
+        is_in_set: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
+        return is_in_set
 
     def find(
         self, columns: Sequence[pa.ChunkedArray]
@@ -284,7 +284,7 @@ class KeySet:
     def numbers_of(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
         """Return the number of the key of each row; ABSENT: it is not in the set."""
         count = len(columns[0])
-        made = np.full(count, ABSENT, np.int64)
+        numbers_of_rows = np.full(count, ABSENT, np.int64)
         rows: NDArray[np.int64] | None = None
         numbers = np.zeros(0, np.int64)
         for place, whole in enumerate(columns):
@@ -295,12 +295,12 @@ class KeySet:
                 values = max(len(self._values[place]), 1)
                 pairs = pa.array(numbers[known] * values + codes[known])
                 codes[known] = self._codes(pairs, self._pairs[place - 1])
-            found = np.flatnonzero(codes != ABSENT)
-            numbers = codes[found]
-            rows = found if rows is None else rows[found]
+            in_set = np.flatnonzero(codes != ABSENT)
+            numbers = codes[in_set]
+            rows = in_set if rows is None else rows[in_set]
         assert rows is not None
-        made[rows] = numbers
-        return made
+        numbers_of_rows[rows] = numbers
+        return numbers_of_rows
 
     def _cast(self, column: pa.ChunkedArray, place: int) -> pa.ChunkedArray:
         if column.type != self._types[place]:
@@ -309,10 +309,10 @@ class KeySet:
 
     @staticmethod
     def _codes(column: pa.Array | pa.ChunkedArray, values: pa.Array) -> NDArray[np.int64]:
-        found = pc.index_in(column, value_set=values).fill_null(ABSENT)
-        if isinstance(found, pa.ChunkedArray):
-            found = _one_array(found)
-        codes: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        indices = pc.index_in(column, value_set=values).fill_null(ABSENT)
+        if isinstance(indices, pa.ChunkedArray):
+            indices = _one_array(indices)
+        codes: NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes
 
     def _flags_of_integers(self) -> tuple[NDArray[np.bool_], int] | None:
@@ -337,7 +337,7 @@ class KeySet:
         flags, least = self._flags
         numbers = chunk.fill_null(0) if chunk.null_count else chunk
         numbers = numbers.to_numpy(zero_copy_only=False)
-        found = np.empty(len(numbers), np.bool_)
+        mask = np.empty(len(numbers), np.bool_)
         for start in range(0, len(numbers), _BLOCK):
             block = numbers[start : start + _BLOCK].astype(np.int64)
             # Values below the least key wrap around and become greater than all others.
@@ -345,10 +345,10 @@ class KeySet:
                 block -= least
             places = block.view(np.uint64)
             np.minimum(places, np.uint64(len(flags) - 1), out=places)
-            flags.take(block, out=found[start : start + _BLOCK], mode="clip")
+            flags.take(block, out=mask[start : start + _BLOCK], mode="clip")
         if chunk.null_count:
-            found &= chunk.is_valid().to_numpy(zero_copy_only=False)
-        return found
+            mask &= chunk.is_valid().to_numpy(zero_copy_only=False)
+        return mask
 
 
 def _has_one_order(kind: pa.DataType) -> bool:

@@ -90,7 +90,7 @@ def maintain(
             table = None  # a stopped table
         if table is None:
             continue
-        merged, made = merge_small_files(table, runner)
+        merged, added = merge_small_files(table, runner)
         if foreign := table.foreign_changes():
             log.warning(
                 "%s: its former versions are kept, because somebody else changed rows: %s",
@@ -99,7 +99,7 @@ def maintain(
             )
         else:
             table.expire(older_than)
-        yield Upkeep(name, merged, made)
+        yield Upkeep(name, merged, added)
 
 
 def erase_from(
@@ -114,9 +114,9 @@ def erase_from(
     what was erased and what may still have the key. `state` is the folder of the sink's state;
     `release` takes a table out of the consistent cuts, and returns the number of those that had it.
     Raises as `erase`, and HeadraceError("replicas.no_such_table")."""
-    found = next((each for each in noted_tables(state) if str(each) == name), None)
-    table = None if found is None else lake.table(found)
-    if found is None or table is None:
+    table_name = next((noted for noted in noted_tables(state) if str(noted) == name), None)
+    table = None if table_name is None else lake.table(table_name)
+    if table_name is None or table is None:
         raise HeadraceError(
             "replicas.no_such_table",
             f"The query keeps no table {name}",
@@ -127,10 +127,10 @@ def erase_from(
     except ValueError:
         values = None
     if not isinstance(values, dict):
-        raise _no_such_key(found, "is not a JSON object", "its columns")
+        raise _no_such_key(table_name, "is not a JSON object", "its columns")
     _keys_of(table, values)  # a refused erasure releases nothing
     _require_unchanged(table)
-    if released := release(found):
+    if released := release(table_name):
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     done = erase(table, values, runner)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
@@ -171,12 +171,14 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
         is_committing = False
         try:
             done = runner.run(erase_keys, steps)
-            removed = [file for each in done for file in each.removed]
-            added = [file for each in done for file in each.added]
+            removed = [file for erasure in done for file in erasure.removed]
+            added = [file for erasure in done for file in erasure.added]
             is_committing = True
             if removed:
-                own = {n: v for n, v in table.properties().items() if n in (QUERY, BATCH)}
-                transaction.commit(TableChange(added, removed=removed), own)
+                own_properties = {
+                    n: v for n, v in table.properties().items() if n in (QUERY, BATCH)
+                }
+                transaction.commit(TableChange(added, removed=removed), own_properties)
         except Exception as error:
             # After a failure that is no conflict it is not known whether the commit was made.
             if not is_committing:
@@ -191,7 +193,7 @@ def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased
         for file in removed:
             with answering(file.path), suppress(FileNotFoundError):
                 transaction.storage.filesystem.delete_file(file.path)
-        return Erased(sum(each.rows for each in done), len(removed))
+        return Erased(sum(erasure.rows for erasure in done), len(removed))
     raise AssertionError
 
 
@@ -218,22 +220,22 @@ def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
     """Return a key as a table of one row. Raises HeadraceError("replicas.no_such_key")."""
     schema = table.schema()
     mode = Mode(table.properties().get(MODE, Mode.REPLICA))
-    wanted = without_own_columns(schema, mode).key
+    key_columns = without_own_columns(schema, mode).key
     columns = {name: schema.column(name) for name in key}
     is_known = bool(key) and all(columns.values())
-    if not is_known or (wanted and {*wanted} != {*key}):
-        names = ", ".join(wanted) or "columns that identify a row"
+    if not is_known or (key_columns and {*key_columns} != {*key}):
+        names = ", ".join(key_columns) or "columns that identify a row"
         raise _no_such_key(table.name, f"has the columns {', '.join(key) or 'none'}", names)
-    made = {}
-    for name in wanted or key:
+    arrays = {}
+    for name in key_columns or key:
         column = columns[name]
         assert column is not None
         try:
-            made[name] = pa.array([key[name]]).cast(column.type)
+            arrays[name] = pa.array([key[name]]).cast(column.type)
         except (pa.ArrowException, TypeError):
             what = f"has a value of the column {name} that is no {column.type}"
             raise _no_such_key(table.name, what, name) from None
-    return pa.table(made)
+    return pa.table(arrays)
 
 
 def _no_such_key(table: TableName, what: str, columns: str) -> HeadraceError:
@@ -258,11 +260,11 @@ def merge_small_files(
     HeadraceError, OSError, and leaves no files then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
-        own = f"{name}{uuid.uuid4().hex[:8]}"
+        file_name = f"{name}{uuid.uuid4().hex[:8]}"
         try:
-            change = compact(transaction, own, runner, only_small=only_small)
+            change = compact(transaction, file_name, runner, only_small=only_small)
         except Exception:
-            transaction.storage.sweep(own)
+            transaction.storage.sweep(file_name)
             raise
         if change is None:
             return 0, 0
@@ -272,7 +274,7 @@ def merge_small_files(
             # After a failure that is no conflict it is not known whether the commit was made.
             if not _is_conflict(error):
                 raise
-            if _is_committed(table, change.added, own):
+            if _is_committed(table, change.added, file_name):
                 return len(change.removed), len(change.added)
             log.info("%s: its query has committed meanwhile; once more", table.name)
             continue

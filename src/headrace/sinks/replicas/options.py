@@ -239,14 +239,14 @@ def _transforms(config: ConnectorConfig) -> list[tuple[str, str]]:
         for member in config.transforms_options
         if member.variables[1] == "type"
     }
-    return [(each, types.get(each, "").rpartition(".")[2]) for each in config.transforms or ()]
+    return [(alias, types.get(alias, "").rpartition(".")[2]) for alias in config.transforms or ()]
 
 
 def require_documents(config: ConnectorConfig, options: ReplicaOptions) -> None:
     """Refuse updates without their documents if no collection has a table that could take them.
     Raises HeadraceError("replicas.no_document")."""
     declared = options.documents.by_name.values()
-    if (setting := config.without_documents) and all(each.has_text for each in declared):
+    if (setting := config.without_documents) and all(columns.has_text for columns in declared):
         raise no_document(setting)
 
 

@@ -131,14 +131,14 @@ class Replica:
         self._require_mode([schema], table)
         self._require_key(schema)
         if table is None:
-            wanted = self._comments.added_to(schema)
+            table_schema = self._comments.added_to(schema)
             if self._is_soft:
-                wanted = with_deleted_column(self.name, wanted)
-            wanted = with_own_columns(self.name, wanted, self._mode)
-            properties = {KEY: json.dumps(list(wanted.key)), **source_property(wanted)}
+                table_schema = with_deleted_column(self.name, table_schema)
+            table_schema = with_own_columns(self.name, table_schema, self._mode)
+            properties = {KEY: json.dumps(list(table_schema.key)), **source_property(table_schema)}
             if self._mode is not Mode.REPLICA:
                 properties[MODE] = self._mode.value
-            table = self._lake.create(self.name, wanted, properties)
+            table = self._lake.create(self.name, table_schema, properties)
         else:
             self._require_source(table.properties().get(SOURCE, ""), [schema])
             if not takes_over:
@@ -293,9 +293,9 @@ class Replica:
         steps = [CloseStep(transaction.storage, [file], name, end) for file in files]
         done = self._runner.run(close_versions, steps)
         return TableChange(
-            [file for each in done for file in each.files],
-            [vector for each in done for vector in each.vectors],
-            [file for each in done for file in each.removed],
+            [file for closed in done for file in closed.files],
+            [vector for closed in done for vector in closed.vectors],
+            [file for closed in done for file in closed.removed],
         )
 
     def _attempt(
@@ -319,8 +319,8 @@ class Replica:
         if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
             before = replace(batch, number=int(properties.get(BATCH, -1)))
             names = before.upkeep_name, f"{files_of(batch.query)}deletes-"
-            own = own_properties(table) | {UPKEEP: str(before.number)}
-            change_deletes(table, names, self._runner, own, is_soft=self._is_soft)
+            kept_properties = own_properties(table) | {UPKEEP: str(before.number)}
+            change_deletes(table, names, self._runner, kept_properties, is_soft=self._is_soft)
             properties = table.properties()
             # Without a change from the source, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
@@ -342,20 +342,20 @@ class Replica:
         if truncated and self._options.truncates is Truncates.FAIL:
             raise refusals.truncated(self.name)
         self._require_key(work.schema)
-        wanted = with_deleted_column(self.name, work.schema) if is_soft else work.schema
-        whole = with_own_columns(self.name, wanted, self._mode)
+        source_schema = with_deleted_column(self.name, work.schema) if is_soft else work.schema
+        whole = with_own_columns(self.name, source_schema, self._mode)
         renamed = columns.renamed(parts, work.schema)
         try:
-            transaction = columns.begin(table, wanted, work)
+            transaction = columns.begin(table, source_schema, work)
         except HeadraceError as error:
             is_emptied = work.may_empty and not self._mode.keeps_rows
             if not is_emptied or error.code not in OF_COLUMNS:
                 raise
             # Raise for what even an empty table does not take before its rows are removed.
-            columns.require(former, wanted)
+            columns.require(former, source_schema)
             self.empty(batch)
-            transaction = columns.begin(table, wanted, work)
-        made, applied = apply_batch(
+            transaction = columns.begin(table, source_schema, work)
+        table_change, applied = apply_batch(
             transaction,
             Batch(
                 parts,
@@ -378,10 +378,13 @@ class Replica:
             marked[PLACE] = max((properties.get(PLACE, ""), *(part.last for part in work.parts)))
         if count_left_out is not None:
             count_left_out(applied.left_out)
-        is_first, self._own_version = not self._own_version, transaction.commit(made, marked)
+        is_first, self._own_version = (
+            not self._own_version,
+            transaction.commit(table_change, marked),
+        )
         if is_first:
             sweep_left_files(table, batch, properties, transaction.files)
-        self._count_files(transaction, made)
+        self._count_files(transaction, table_change)
         outcome = Outcome(
             sum(part.rows for part in parts),
             applied.upserted,
@@ -476,7 +479,7 @@ class Replica:
         property SOURCE of the replica."""
         if self._options.merges:
             return
-        sources = {each.source for each in schemas} | {table_of(source)}
+        sources = {schema.source for schema in schemas} | {table_of(source)}
         names = sorted(filter(None, sources))
         if len(names) > 1:
             raise refusals.shared_name(self.name, names)

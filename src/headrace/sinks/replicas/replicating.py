@@ -121,10 +121,10 @@ def replicate(
             "headrace.replicate: the sink names no checkpoint",
             "Add checkpoint to the sink: a folder for the query's checkpoint and state.",
         )
-    given, _ = read_configuration(source, "headrace.replicate").split(OF_SPARK)
+    connector_properties, _ = read_configuration(source, "headrace.replicate").split(OF_SPARK)
     of_sink = {f"{_SINK}type": table_format, f"{_SINK}mode": Mode.REPLICA.value}
     of_sink |= {f"{_SINK}{name}": text for name, text in options.items()}
-    properties = given.with_overrides(of_sink)
+    properties = connector_properties.with_overrides(of_sink)
     config = parse_configuration(properties)
     missing = {
         name: text for name, text in definition.defaults(config).items() if name not in properties
@@ -143,16 +143,16 @@ def replicate(
         )
     state = Path(folder).absolute()
     checkpoint = state / "checkpoint"
-    made = definition.make(SinkQuery(config, state / definition.name, checkpoint))
+    replica_sink = definition.make(SinkQuery(config, state / definition.name, checkpoint))
     if state in _endings:
         _endings[state].end_if_over()
-    with contextlib.ExitStack() as held:
-        held.enter_context(exclusive(state, definition.name))
-        held.callback(made.close)
-        made.open()
+    with contextlib.ExitStack() as resources:
+        resources.enter_context(exclusive(state, definition.name))
+        resources.callback(replica_sink.close)
+        replica_sink.open()
         trigger = trigger or config.headrace_trigger
         of_query = source_options(checkpoint, trigger)
-        writer = made.writer(_Stream(spark, properties, config, of_query))
+        writer = replica_sink.writer(_Stream(spark, properties, config, of_query))
         writer = writer.option("checkpointLocation", str(checkpoint))
         if config.name:
             writer = writer.queryName(config.name)
@@ -164,21 +164,21 @@ def replicate(
             spark.streams.removeListener(ending)
             raise
         _endings[state] = ending
-        ending.follow(query, held.pop_all())
+        ending.follow(query, resources.pop_all())
     return query
 
 
 def sink_jars(name: str, options: Mapping[str, object]) -> list[str]:
     """See `headrace.sink_jars`."""
-    given = {key: str(value) for key, value in options.items()}
-    packages = _definition(name).format().packages(given)
-    return [str(jar) for jar in find_jars(packages, given.get("jars"))]
+    texts = {key: str(value) for key, value in options.items()}
+    packages = _definition(name).format().packages(texts)
+    return [str(jar) for jar in find_jars(packages, texts.get("jars"))]
 
 
 def _definition(name: str) -> ReplicaDefinition:
     definition = find_sink(name) if name else None
     if not isinstance(definition, ReplicaDefinition):
-        known = ", ".join(each.name for each in sinks() if isinstance(each, ReplicaDefinition))
+        known = ", ".join(sink.name for sink in sinks() if isinstance(sink, ReplicaDefinition))
         raise HeadraceError(
             "replicas.no_such_format",
             f"There is no table format {name!r}" if name else "The sink names no type",

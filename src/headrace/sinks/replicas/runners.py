@@ -64,7 +64,7 @@ class SparkRunner:
             spread = self._context.parallelize(list(arguments), len(arguments))
             return spread.map(function).collect()
         except (Py4JJavaError, PySparkException) as error:
-            found = HeadraceError.find_in(str(error))
-            if found is None:
+            known_error = HeadraceError.find_in(str(error))
+            if known_error is None:
                 raise
-            raise found from None
+            raise known_error from None

@@ -127,7 +127,7 @@ class ReplicaSink(BatchSink):
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
         self._comments.read()
-        topics, found = set[str](), list[tuple[CapturedShape, TableSchema]]()
+        topics, captured_schemas = set[str](), list[tuple[CapturedShape, TableSchema]]()
         for captured in captured_shapes(self._config, self._options, event_shapes(self._config)):
             name = captured.replica
             topics.add(captured.shape.topic)
@@ -135,8 +135,8 @@ class ReplicaSink(BatchSink):
             if not StoppedTable(self._stopped, name).is_stopped:
                 with self._raising_or_stopping(name, query):
                     schema = captured_schema(self._config, self._options, captured)
-                    found.append((captured, schema))
-        for captured, schema in found:
+                    captured_schemas.append((captured, schema))
+        for captured, schema in captured_schemas:
             with self._raising_or_stopping(captured.replica, query):
                 self._known.require_new(captured.replica, schema)
                 name, takes = captured.replica, self._takes_over
@@ -246,8 +246,17 @@ class ReplicaSink(BatchSink):
         publish(query, self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)
-            replicas = [each for name, each in self._replicas.items() if name in tables]
-            self._committed.note({each.name: each.committed(query) for each in replicas})
+            replicas = [
+                replica_of_batch
+                for name, replica_of_batch in self._replicas.items()
+                if name in tables
+            ]
+            self._committed.note(
+                {
+                    replica_of_batch.name: replica_of_batch.committed(query)
+                    for replica_of_batch in replicas
+                }
+            )
         self._copies.finish(query)
         self._cuts.follow(batch, parts)
         self._take_cut(batch)
@@ -353,9 +362,12 @@ class ReplicaSink(BatchSink):
         source = "|".join(self._sources.get(stopped.name, [str(stopped.name)]))
         remedy = error.remedy.replace(f"FILE {stopped.name} ", f"FILE {source} ")
         error = HeadraceError(error.code, error.message, remedy)
-        kept = "left out" if loses else "kept"
+        outcome = "left out" if loses else "kept"
         log.warning(
-            "Replication of %s has stopped, and its changes are %s: %s", stopped.name, kept, error
+            "Replication of %s has stopped, and its changes are %s: %s",
+            stopped.name,
+            outcome,
+            error,
         )
         stopped.stop(error, loses=loses)
         self._replica(stopped.name).figures.error = str(error)
@@ -404,7 +416,7 @@ class ReplicaSink(BatchSink):
     def figures(self) -> dict[str, dict[str, Any]]:
         """Return the figures of the tables by name, for `headrace.metrics`; for any thread."""
         replicas = dict(self._replicas)
-        return {str(name): asdict(each.figures) for name, each in replicas.items()}
+        return {str(name): asdict(replica.figures) for name, replica in replicas.items()}
 
     def close(self) -> None:
         """See Sink."""

@@ -26,17 +26,19 @@ def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema
     are foreign, and come last."""
     if not text:
         return schema
-    held = json.loads(text)
-    if held["table"] != wanted.source:
+    members = json.loads(text)
+    if members["table"] != wanted.source:
         return schema
-    names = held["columns"]
-    ids = names if wanted.source_id in ("", held["id"]) else {}
+    names = members["columns"]
+    ids = names if wanted.source_id in ("", members["id"]) else {}
     places = {name: place for place, name in enumerate(names)}
     columns = tuple(
-        replace(each, id=ids.get(each.name, ""), is_foreign=_is_foreign(each.name, names))
-        for each in sorted(schema.columns, key=lambda each: places.get(each.name, len(places)))
+        replace(column, id=ids.get(column.name, ""), is_foreign=_is_foreign(column.name, names))
+        for column in sorted(
+            schema.columns, key=lambda column: places.get(column.name, len(places))
+        )
     )
-    return replace(schema, columns=columns, source=held["table"], source_id=held["id"])
+    return replace(schema, columns=columns, source=members["table"], source_id=members["id"])
 
 
 def is_replaced(current: TableSchema, wanted: TableSchema) -> bool:
@@ -48,9 +50,9 @@ def is_replaced(current: TableSchema, wanted: TableSchema) -> bool:
 def after(current: TableSchema, change: ColumnChange) -> TableSchema:
     """Return a schema after a change of columns, with regard to its ids."""
     columns: list[Column] = [
-        replace(each, name=change.renamed.get(each.name, each.name))
-        for each in current.columns
-        if each.name not in change.dropped
+        replace(column, name=change.renamed.get(column.name, column.name))
+        for column in current.columns
+        if column.name not in change.dropped
     ]
     return replace(current, columns=(*columns, *change.added))
 
@@ -58,18 +60,20 @@ def after(current: TableSchema, change: ColumnChange) -> TableSchema:
 def property_of(schema: TableSchema, former: str = "") -> str:
     """Return the property with the ids of a schema; ids that it lacks are as before. `former`, the
     property before (empty: no property), is kept if it is of another table of the source."""
-    held: Any = json.loads(former) if former else {"table": schema.source, "id": "", "columns": {}}
-    if not schema.source or held["table"] != schema.source:
+    members: Any = (
+        json.loads(former) if former else {"table": schema.source, "id": "", "columns": {}}
+    )
+    if not schema.source or members["table"] != schema.source:
         return former
-    same = schema.source_id in ("", held["id"])
-    known = held["columns"] if same else {}
+    same = schema.source_id in ("", members["id"])
+    known = members["columns"] if same else {}
     ids = {
-        each.name: "" if each.id == UNCERTAIN_ID else each.id or known.get(each.name, "")
-        for each in schema.columns
-        if not each.is_foreign
+        column.name: "" if column.id == UNCERTAIN_ID else column.id or known.get(column.name, "")
+        for column in schema.columns
+        if not column.is_foreign
     }
-    made = {"table": schema.source, "id": schema.source_id or held["id"], "columns": ids}
-    return json.dumps(made, ensure_ascii=False)
+    late = {"table": schema.source, "id": schema.source_id or members["id"], "columns": ids}
+    return json.dumps(late, ensure_ascii=False)
 
 
 def property_after(schema: TableSchema, text: str, change: ColumnChange) -> str:
@@ -86,8 +90,8 @@ def marks_deletes(text: str) -> bool:
 
 def lacking(schema: TableSchema, text: str) -> list[str]:
     """Return columns of the source that the property names and the replica no longer has."""
-    held = json.loads(text) if text else {"columns": ()}
-    return [name for name in held["columns"] if schema.column(name) is None]
+    members = json.loads(text) if text else {"columns": ()}
+    return [name for name in members["columns"] if schema.column(name) is None]
 
 
 def table_of(text: str) -> str:
@@ -100,12 +104,12 @@ def without_ids(text: str) -> str:
     table of that name."""
     if not text:
         return text
-    held = json.loads(text)
-    ids = dict.fromkeys(held["columns"], "")
+    members = json.loads(text)
+    ids = dict.fromkeys(members["columns"], "")
     if marks_deletes(text):
         ids[DELETED] = DELETED_ID
-    made = {"table": held["table"], "id": "", "columns": ids}
-    return json.dumps(made, ensure_ascii=False)
+    late = {"table": members["table"], "id": "", "columns": ids}
+    return json.dumps(late, ensure_ascii=False)
 
 
 def _is_foreign(name: str, names: Mapping[str, str]) -> bool:

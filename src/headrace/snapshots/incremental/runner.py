@@ -205,8 +205,8 @@ class IncrementalSnapshots(Generic[P]):
         ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
         position = offset.position.committed
         last_commit = self._stream.last_commit(offset.position)
-        shown = offset.position.shown
-        return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, shown, last_commit)
+        place = offset.position.shown
+        return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, place, last_commit)
 
     def _use(self, place: InsertionPoint) -> None:
         """Count a place between transactions as used, if a record was inserted there."""
@@ -262,14 +262,14 @@ class IncrementalSnapshots(Generic[P]):
         """Return the insertion point before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
-        position, ordinal, shown = place_of(row), int(row["ordinal"]), int(row["place"])
+        position, ordinal, row_place = place_of(row), int(row["ordinal"]), int(row["place"])
         if ordinal == 0:
             at = (position, int(RowKind.OUTSIDE), _BEFORE_TRANSACTION)
             part = 0
         else:
             at, part = (position, int(row["kind"]), ordinal - 1), INSERT_PARTS
         xid = None if entry["xid"] == NULL else int(entry["xid"])
-        place = InsertionPoint(*at, part, shown, last, ordinal, xid)
+        place = InsertionPoint(*at, part, row_place, last, ordinal, xid)
         # An UPDATE of the signal table is two rows of one message, which share the place.
         if self._before is None or not self._before.is_at(place):
             self._before = place

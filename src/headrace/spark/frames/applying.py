@@ -47,12 +47,12 @@ _TEXTS = (types.StringType(), types.BinaryType())
 
 def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     """See `headrace.transforms.apply`."""
-    given = read_mapping(properties)
-    settings = _checked(given)
+    parsed = read_mapping(properties)
+    settings = _checked(parsed)
     _check_columns(df)
     schema = _output_schema(df, settings)
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
-    task = partial(_run, dict(given), arrow_schema(schema, zone))
+    task = partial(_run, dict(parsed), arrow_schema(schema, zone))
     if not hasattr(df, "_jdf"):
         # A DataFrame of Spark Connect, which needs pandas anyway; its tasks run on the server's
         # machines.
@@ -61,11 +61,11 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     return _map_in_arrow(df, task, schema)
 
 
-def _checked(given: Properties) -> FrameSettings:
+def _checked(properties: Properties) -> FrameSettings:
     """Return the settings of the properties. Raises HeadraceError that names all problems."""
-    settings, problems = examine_frame(given)
+    settings, problems = examine_frame(properties)
     examined = examine_chain(settings.output)
-    problems = [*given.problems, *problems, *examined.problems]
+    problems = [*properties.problems, *problems, *examined.problems]
     if problems:
         raise error_of(problems)
     for warning in examined.warnings:

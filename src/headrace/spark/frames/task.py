@@ -68,14 +68,14 @@ class FrameTask:
         read = self._reader.read(batch, topic)
         failures: dict[int, _Failed] = {}
         for row, (role, error) in read.errors.items():
-            shown = _topic_of(batch, row) or topic
-            what = f"the {role} of a record of {shown or 'no topic'} {error.message}"
+            topic_of_row = _topic_of(batch, row) or topic
+            what = f"the {role} of a record of {topic_of_row or 'no topic'} {error.message}"
             named = HeadraceError(error.code, what, error.remedy)
-            self._note(failures, _Failed(row, shown, STAGES[role], self._name(role), named))
-        made = self._transformed(read, failures)
-        times = _times(made, batch)
+            self._note(failures, _Failed(row, topic_of_row, STAGES[role], self._name(role), named))
+        transformed = self._transformed(read, failures)
+        times = _times(transformed, batch)
         failed = self._unrendered(failures) if self._policy.tolerates else None
-        for rendered, rows in self._converter.batches(made, _SEQUENCES, failed):
+        for rendered, rows in self._converter.batches(transformed, _SEQUENCES, failed):
             yield _output(rendered, rows, times, batch, schema)
         if failures and self._policy.dead_letters:
             yield self._letters(sorted(failures.values(), key=lambda f: f.row), batch, schema)
@@ -120,21 +120,21 @@ class FrameTask:
             kind = schema.field("timestamp").type
             columns["timestamp"] = _timestamps(columns["timestamp"], kind)
         if self._policy.has_context:
-            given = columns.get("headers")
-            before = [None] * len(failures) if given is None else given.to_pylist()
+            headers = columns.get("headers")
+            before = [None] * len(failures) if headers is None else headers.to_pylist()
             columns["headers"] = pa.array(
                 [
-                    [*(each or []), *self._context(failed)]
-                    for each, failed in zip(before, failures, strict=True)
+                    [*(of_row or []), *self._context(failed)]
+                    for of_row, failed in zip(before, failures, strict=True)
                 ],
                 pa.list_(HEADER),
             )
         return pa.RecordBatch.from_arrays(
             [
-                _cast(columns[each.name], each.type)
-                if each.name in columns
-                else pa.nulls(len(failures), each.type)
-                for each in schema
+                _cast(columns[field.name], field.type)
+                if field.name in columns
+                else pa.nulls(len(failures), field.type)
+                for field in schema
             ],
             schema=schema,
         )
@@ -168,13 +168,13 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return array if array.type == kind else array.cast(kind)
 
 
-def _times(made: list[Records], batch: pa.RecordBatch) -> pa.Array | None:
+def _times(transformed: list[Records], batch: pa.RecordBatch) -> pa.Array | None:
     """Return the records' own times by row, in milliseconds; None: no record has one."""
-    if not any(records.shape.timestamp is not None for records in made):
+    if not any(records.shape.timestamp is not None for records in transformed):
         return None
     times = np.zeros(batch.num_rows, np.int64)
     is_null = np.ones(batch.num_rows, np.bool_)
-    for records in made:
+    for records in transformed:
         if records.shape.timestamp is not None:
             array = values(records, records.shape.timestamp)
             times[records.rows] = np.asarray(pc.fill_null(array, 0))
@@ -192,16 +192,16 @@ def _output(
     """Return a batch of records with the columns of the output."""
     index = pa.array(rows)
     columns = []
-    for each in schema:
-        if each.name == "timestamp":
+    for field in schema:
+        if field.name == "timestamp":
             if times is None:
-                columns.append(pa.nulls(len(rows), each.type))
+                columns.append(pa.nulls(len(rows), field.type))
             else:
-                columns.append(_timestamps(times.take(index), each.type))
-        elif each.name in OF_KAFKA:
-            columns.append(_cast(rendered.column(each.name), each.type))
+                columns.append(_timestamps(times.take(index), field.type))
+        elif field.name in OF_KAFKA:
+            columns.append(_cast(rendered.column(field.name), field.type))
         else:
-            columns.append(_cast(batch.column(each.name).take(index), each.type))
+            columns.append(_cast(batch.column(field.name).take(index), field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -93,12 +93,12 @@ def _base(java_home: Path) -> str | None:
     headrace.java."""
     if (java_home / "lib" / "server" / "classes.jsa").exists():
         return ""
-    made = java_home / "base.jsa"
-    if not made.exists():
+    archive = java_home / "base.jsa"
+    if not archive.exists():
         java = str(java_home / "bin" / "java")
-        command = [java, "-Xshare:dump", f"-XX:SharedArchiveFile={made}", "-XX:+UseSerialGC"]
+        command = [java, "-Xshare:dump", f"-XX:SharedArchiveFile={archive}", "-XX:+UseSerialGC"]
         try:
             subprocess.run(command, capture_output=True, timeout=_DUMP_S, check=True)
         except (OSError, subprocess.SubprocessError):
             return None
-    return str(made) if made.exists() else None
+    return str(archive) if archive.exists() else None

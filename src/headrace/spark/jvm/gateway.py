@@ -135,9 +135,9 @@ class DriverJvm:
             for line in lines:
                 last_lines.append(line.rstrip("\n"))
                 del last_lines[:-50]
-                for kept in traces.without(last_lines[-1]):
+                for text in traces.without(last_lines[-1]):
                     if not self._muted.is_set():
-                        self._say(kept)
+                        self._say(text)
 
 
 @contextlib.contextmanager

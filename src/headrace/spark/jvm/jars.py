@@ -77,11 +77,11 @@ def class_path(spark: Mapping[str, str]) -> ClassPath:
 def may_have_jar(spark: Mapping[str, str], word: str) -> bool:
     """Return whether the class path of a driver with these settings has a jar with `word` in its
     name, or entries that only Spark can read. Raises HeadraceError("spark.no_java")."""
-    found = class_path(spark)
-    folders = [Path(entry.removesuffix("*")) for entry in found.entries if entry.endswith("*")]
-    names = [Path(entry).name for entry in found.entries]
+    jars = class_path(spark)
+    folders = [Path(entry.removesuffix("*")) for entry in jars.entries if entry.endswith("*")]
+    names = [Path(entry).name for entry in jars.entries]
     names += [jar.name for folder in folders for jar in folder.glob("*.jar")]
-    return bool(found.unread) or any(word in name for name in names)
+    return bool(jars.unread) or any(word in name for name in names)
 
 
 def missing_jars(spark: Mapping[str, str]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def missing_jars(spark: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _listed(spark: Mapping[str, str], setting: str) -> list[str]:
-    return [each.strip() for each in spark.get(setting, "").split(",") if each.strip()]
+    return [entry.strip() for entry in spark.get(setting, "").split(",") if entry.strip()]
 
 
 def _local(text: str) -> Path | None:
@@ -152,7 +152,7 @@ def _on_class_path(spark: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for package in filter(None, spark.get(PACKAGES, "").split(",")):
         _, artifact, version, *_ = [*package.strip().split(":"), "", ""]
         yield artifact, version
-    files = [Path(each.strip()) for each in spark.get(JARS, "").split(",") if each.strip()]
+    files = [Path(jar.strip()) for jar in spark.get(JARS, "").split(",") if jar.strip()]
     for entry in filter(None, spark.get(_EXTRA, "").split(os.pathsep)):
         path = Path(entry.removesuffix("*"))
         files += path.glob("*.jar") if path.is_dir() else [path]

@@ -36,9 +36,9 @@ _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 def options(configuration: Configured | None = None, /, **properties: object) -> dict[str, str]:
     """See headrace.options."""
-    given = _read(configuration).with_overrides(_keywords(configuration, properties))
-    given, _ = given.split(OF_SPARK)  # the settings belong to the session
-    config, problems = examine(given)
+    parsed = _read(configuration).with_overrides(_keywords(configuration, properties))
+    parsed, _ = parsed.split(OF_SPARK)  # the settings belong to the session
+    config, problems = examine(parsed)
     if any(name in os.environ for name in _CONNECT):
         problems = [problem for problem in problems if problem.code != _UNRESOLVED]
     if problems:
@@ -46,7 +46,7 @@ def options(configuration: Configured | None = None, /, **properties: object) ->
     for warning in config.warnings:
         if warning.code not in _QUIET:
             warnings.warn(str(warning), HeadraceWarning, stacklevel=3)
-    return pack(with_sampled_schemas(given, config))
+    return pack(with_sampled_schemas(parsed, config))
 
 
 def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Properties:
@@ -67,12 +67,12 @@ def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Pro
     except HeadraceError as error:
         message = f"transforms.{aliases[0]}.{_SCHEMA}={_SAMPLED}: {error.message}"
         raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from None
-    made = {f"transforms.{alias}.{_SCHEMA}": schema for alias in aliases}
+    overrides = {f"transforms.{alias}.{_SCHEMA}": schema for alias in aliases}
     for alias in aliases:
         name = f"transforms.{alias}.{_UNKNOWN}"
         if properties.get(name, "").strip().lower() in ("", "auto"):
-            made[name] = "fail"
-    return properties.with_overrides(made)
+            overrides[name] = "fail"
+    return properties.with_overrides(overrides)
 
 
 def read_configuration(configuration: object, function: str) -> Properties:
@@ -128,16 +128,16 @@ def _read(configuration: Configured | None) -> Properties:
     return Properties() if configuration is None else read_configuration(configuration, _FUNCTION)
 
 
-def _keywords(configuration: Configured | None, given: Mapping[str, object]) -> Properties:
+def _keywords(configuration: Configured | None, keywords: Mapping[str, object]) -> Properties:
     """Return keyword arguments by the properties' names: `topic_prefix` is topic.prefix."""
-    if not given:
+    if not keywords:
         return Properties()
-    spelled = read_mapping({name.replace("_", "."): value for name, value in given.items()})
+    spelled = read_mapping({name.replace("_", "."): value for name, value in keywords.items()})
     chosen = _read(configuration).with_overrides(spelled).get("connector.class", "").strip()
     declared: dict[str, str] = {}
     if chosen:
         names = find_definition(chosen).configuration().properties()
         declared = {attribute_name(name): name for name in names}
     return read_mapping(
-        {declared.get(name, name.replace("_", ".")): value for name, value in given.items()}
+        {declared.get(name, name.replace("_", ".")): value for name, value in keywords.items()}
     )

@@ -60,7 +60,7 @@ class RowDifference:
     def from_json(data: dict[str, Any]) -> RowDifference:
         """Read the object of `to_json`. Raises KeyError and ValueError."""
         columns = {
-            name: (each["source"], each["replica"]) for name, each in data["columns"].items()
+            name: (values["source"], values["replica"]) for name, values in data["columns"].items()
         }
         return RowDifference(DifferenceKind(data["kind"]), dict(data["key"]), columns)
 
@@ -101,7 +101,7 @@ class ComparedTable:
 
     def to_json(self, *, with_repairs: bool = False) -> dict[str, Any]:
         """Return the members, for output; `with_repairs` for the state of a comparison, too."""
-        repairs = [[[*each.tables], each.condition] for each in self.repairs]
+        repairs = [[[*repair.tables], repair.condition] for repair in self.repairs]
         return ({"repairs": repairs} if with_repairs else {}) | {
             "table": self.name,
             "sources": list(self.sources),
@@ -112,7 +112,7 @@ class ComparedTable:
             "position": self.position,
             "not_compared": self.why,
             "notes": list(self.notes),
-            "differences": [each.to_json() for each in self.differences],
+            "differences": [difference.to_json() for difference in self.differences],
         }
 
     @staticmethod
@@ -127,7 +127,7 @@ class ComparedTable:
             data["unsettled"],
             data["position"],
             data["not_compared"],
-            [RowDifference.from_json(each) for each in data["differences"]],
+            [RowDifference.from_json(difference) for difference in data["differences"]],
             data["notes"],
             [Repair(tuple(tables), condition) for tables, condition in data["repairs"]],
         )

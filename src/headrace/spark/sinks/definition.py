@@ -197,10 +197,10 @@ class SinkDefinition(Protocol):
         the sink's name, which Debezium Server's properties contain. If an option is written in both
         ways, the one with the name takes precedence."""
         prefix = f"{self.name}."
-        given = config.headrace_sink
-        named = {name for name in given if name.startswith(prefix)}
-        bare = {name: text for name, text in given.items() if name not in named}
-        return bare | {name.removeprefix(prefix): given[name] for name in named}
+        options = config.headrace_sink
+        named = {name for name in options if name.startswith(prefix)}
+        bare = {name: text for name, text in options.items() if name not in named}
+        return bare | {name.removeprefix(prefix): options[name] for name in named}
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
         """Return the `own_options` that the sink does not know."""
@@ -215,7 +215,7 @@ class SinkDefinition(Protocol):
         name = name.lower()
         if near := get_close_matches(name, self.options, n=1, cutoff=_NEAR):
             return near[0]
-        return next((each for each in self.options if distance(name, each, 1) <= 1), None)
+        return next((option for option in self.options if distance(name, option, 1) <= 1), None)
 
     def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
         """Return the warnings about options that the sink does not know.
@@ -239,7 +239,7 @@ class SinkDefinition(Protocol):
         if len(errors) > 1:
             raise HeadraceError(
                 errors[0].code,
-                "; ".join(each.message for each in errors),
+                "; ".join(problem.message for problem in errors),
                 errors[0].remedy,
                 parts=errors,
             )

@@ -74,7 +74,7 @@ def find_sink(name: str) -> SinkDefinition:
     near = _near(name)
     if near:
         first, meant = near[0], " or ".join(near)
-        others = ", ".join(each for each in _names() if each not in near)
+        others = ", ".join(sink for sink in _names() if sink not in near)
         raise HeadraceError(
             "cli.sink_misspelled",
             f"There is no sink {name}; did you mean {meant}?",
@@ -94,7 +94,7 @@ def _near(name: str) -> Sequence[str]:
         return (lowered,)
     if len(name) < _SHORT:
         return ()
-    return [each for each in (*_names(), *_OF_SPARK) if distance(lowered, each, 1) <= 1]
+    return [sink for sink in (*_names(), *_OF_SPARK) if distance(lowered, sink, 1) <= 1]
 
 
 def _names() -> Sequence[str]:

@@ -147,14 +147,14 @@ def _import(tries: int) -> None:
 def _hand_over(connection: Connection) -> None:
     """Let PySpark use this connection when it makes its first one."""
     util: Any = import_module("pyspark.util")
-    made = util.local_connect_and_auth
+    of_pyspark = util.local_connect_and_auth
     left = [connection]
 
     def connected(*arguments: Any) -> Any:
-        return left.pop() if left else made(*arguments)
+        return left.pop() if left else of_pyspark(*arguments)
 
     for module in tuple(sys.modules.values()):
-        if getattr(module, "__dict__", {}).get("local_connect_and_auth") is made:
+        if getattr(module, "__dict__", {}).get("local_connect_and_auth") is of_pyspark:
             module.local_connect_and_auth = connected  # type: ignore[attr-defined]
 
 

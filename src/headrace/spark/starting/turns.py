@@ -40,8 +40,8 @@ def turn(longest: float = LONGEST_S) -> Iterator[None]:
     the process. Ends this process if its parent ends meanwhile.
     """
     parent, deadline = first_parent(), Deadline(longest)
-    with contextlib.ExitStack() as held:
-        while not _is_taken(held) and not deadline.is_over:
+    with contextlib.ExitStack() as lock_of_turn:
+        while not _is_taken(lock_of_turn) and not deadline.is_over:
             deadline.pause(_LOOK_S)
             if os.getppid() != parent:
                 os._exit(1)
@@ -73,8 +73,8 @@ def turns_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "turns"
 
 
-def _is_taken(held: contextlib.ExitStack) -> bool:
-    """Return whether a turn was free, or turns are not possible; `held` releases it."""
+def _is_taken(resources: contextlib.ExitStack) -> bool:
+    """Return whether a turn was free, or turns are not possible; `resources` releases it."""
     folder = turns_folder()
     if not make_private(folder):
         return True
@@ -90,6 +90,6 @@ def _is_taken(held: contextlib.ExitStack) -> bool:
             if not isinstance(error, BlockingIOError):
                 return True  # a file system without locks
             continue
-        held.enter_context(lock)
+        resources.enter_context(lock)
         return True
     return False

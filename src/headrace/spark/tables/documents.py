@@ -52,10 +52,10 @@ def document(
     if schema.keeps_rest:
         target = StructType([*target.fields, StructField(REST, VariantType())])
     compile_if_local(SparkSession.getActiveSession(), document_kernels())
-    made = _without_variants(target)
-    convert: Any = arrow_udf(_converter(schema, made), made)  # type: ignore[call-overload]
+    without_variants = _without_variants(target)
+    convert: Any = arrow_udf(_converter(schema, without_variants), without_variants)  # type: ignore[call-overload]
     column: Column = convert(text)
-    return column if made == target else _with_variants(column, target)
+    return column if without_variants == target else _with_variants(column, target)
 
 
 def _without_variants(kind: DataType) -> DataType:
@@ -82,10 +82,10 @@ def _with_variants(column: Column, kind: DataType) -> Column:
             return F.when(column.isNotNull(), F.struct(*members))
         case ArrayType():
             inner = kind.elementType
-            return F.transform(column, lambda each: _with_variants(each, inner))
+            return F.transform(column, lambda element: _with_variants(element, inner))
         case MapType():
-            held = kind.valueType
-            return F.transform_values(column, lambda _, each: _with_variants(each, held))
+            value_type = kind.valueType
+            return F.transform_values(column, lambda _, value: _with_variants(value, value_type))
     return column
 
 
@@ -115,12 +115,12 @@ def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) ->
     present = pc.drop_null(texts)
     values = bytes_cells(present.cast(pa.large_string()), TEXT)
     documents = parsed(values.table)
-    made = typed_documents(schema.converted(documents.cells))
+    array = typed_documents(schema.converted(documents.cells))
     if len(present) < len(texts):
         valid = np.asarray(texts.is_valid())
         index = np.cumsum(valid) - 1
-        made = made.take(pa.array(index, mask=~valid))
-    return as_spark(made, kind)
+        array = array.take(pa.array(index, mask=~valid))
+    return as_spark(array, kind)
 
 
 @cache

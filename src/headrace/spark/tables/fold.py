@@ -93,8 +93,8 @@ def _partitions(ordering: Order) -> list[Column]:
 def _placeholder(configuration: Configured) -> str:
     """Return the placeholder for values that the log of the source lacks. Raises HeadraceError for
     an invalid configuration."""
-    given, _ = read_configuration(configuration, "headrace.fold").split(OF_SPARK)
-    config = parse_configuration(given)
+    properties, _ = read_configuration(configuration, "headrace.fold").split(OF_SPARK)
+    config = parse_configuration(properties)
     if isinstance(config, RelationalConfig):
         return config.unavailable_value_placeholder
     return PLACEHOLDER  # the log of documents has all of their values
@@ -110,8 +110,8 @@ class _Columns:
         self._row = (
             kind if isinstance(kind, StructType) else StructType([StructField("after", kind)])
         )
-        held = changes.schema["key"].dataType if "key" in changes.columns else None
-        self._held = held.names if isinstance(held, StructType) else []
+        key_type = changes.schema["key"].dataType if "key" in changes.columns else None
+        self._held = key_type.names if isinstance(key_type, StructType) else []
         self._key = key or self._held
         if not self._key:
             raise HeadraceError(
@@ -182,7 +182,7 @@ class _Columns:
     def content(self) -> Column:
         """Return a number for the content of a change: equal for changes with equal content."""
         is_deleted = F.coalesce(F.col("operation") == "d", F.lit(True))
-        fields = [(F.col("row").getField(each.name), each.dataType) for each in self._row.fields]
+        fields = [(F.col("row").getField(field.name), field.dataType) for field in self._row.fields]
         return content([(is_deleted, BooleanType()), *fields])
 
     def last(self) -> list[Column]:
@@ -193,14 +193,14 @@ class _Columns:
 
     def last_values(self) -> list[Column]:
         """Return the last values of the columns that some changes do not contain."""
-        made: list[Column] = []
+        columns: list[Column] = []
         for at, field in self._may_lack():
             value = F.col("row").getField(field.name)
             has_value = F.col("row").isNotNull() & ~self._is_lacking(value, field.dataType)
             number = content([(value, field.dataType)])
             said = F.struct(value.alias("value"), number.alias("content"))
-            made += _last(said, number, f"last{at}", f"other{at}", has_value)
-        return made
+            columns += _last(said, number, f"last{at}", f"other{at}", has_value)
+        return columns
 
     def is_ordered(self, ordering: Order) -> Column:
         """Return true if the changes of a key have a last one; otherwise an error."""
@@ -222,8 +222,8 @@ class _Columns:
         row, operation = F.col("last.row"), F.col("last.operation")
         lacking = {field.name: at for at, field in self._may_lack()}
         of_row = self._row.names
-        shown = [F.col("identity").getField(n).alias(n) for n in self._key if n not in of_row]
-        kept: list[Column] = []
+        columns = [F.col("identity").getField(n).alias(n) for n in self._key if n not in of_row]
+        absent: list[Column] = []
         for field in self._row.fields:
             value = row.getField(field.name)
             if self._is_struct and field.name in self._key:
@@ -232,12 +232,12 @@ class _Columns:
                 at = lacking[field.name]
                 lacks = self._is_lacking(value, field.dataType)
                 has_last = F.col(f"last{at}").isNotNull()
-                kept.append(F.when(lacks & ~has_last, F.lit(field.name)))
+                absent.append(F.when(lacks & ~has_last, F.lit(field.name)))
                 value = F.when(lacks & has_last, F.col(f"last{at}.value")).otherwise(value)
-            shown.append(value.alias(field.name))
+            columns.append(value.alias(field.name))
         deleted = F.coalesce(operation == "d", F.lit(True)).alias(DELETED)
-        names = F.array_compact(F.array(*kept)) if kept else F.array().cast("array<string>")
-        return [*shown, deleted, names.alias(KEPT)]
+        names = F.array_compact(F.array(*absent)) if absent else F.array().cast("array<string>")
+        return [*columns, deleted, names.alias(KEPT)]
 
 
 def _failure(error: HeadraceError) -> Column:

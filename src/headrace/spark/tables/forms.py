@@ -119,23 +119,23 @@ def decoded(value: Column, target: DataType, path: str, name: str | None = None)
     if isinstance(target, VariantType):
         return checked(value, F.try_parse_json(value), target, path)
     if isinstance(target, DecimalType):
-        made = _decimal(value, target, name)
+        result = _decimal(value, target, name)
     elif isinstance(target, DateType):
         days = F.date_add(F.lit("1970-01-01").cast("date"), value.try_cast("int"))
         text = F.regexp_replace(value, "Z$", "").try_cast("date")
-        made = F.when(value.rlike(_NUMBER), days).otherwise(text)
+        result = F.when(value.rlike(_NUMBER), days).otherwise(text)
     elif isinstance(target, TimestampNTZType):
         text = F.regexp_replace(value, "Z$", "").try_cast("timestamp_ntz")
         moment = _after_epoch(_micros(value, name))
-        made = F.when(value.rlike(_NUMBER), moment).otherwise(text)
+        result = F.when(value.rlike(_NUMBER), moment).otherwise(text)
     elif isinstance(target, TimestampType):
         moment = F.timestamp_micros(_micros(value, name or _MILLIS))
-        made = F.when(value.rlike(_NUMBER), moment).otherwise(value.try_cast("timestamp"))
+        result = F.when(value.rlike(_NUMBER), moment).otherwise(value.try_cast("timestamp"))
     elif isinstance(target, BinaryType):
-        made = F.try_to_binary(value, F.lit("base64"))
+        result = F.try_to_binary(value, F.lit("base64"))
     else:
         return value
-    return checked(value, made, target, path)
+    return checked(value, result, target, path)
 
 
 def _each(target: DataType, path: str, name: str | None) -> Callable[[Column], Column]:

@@ -40,11 +40,11 @@ class Order:
         if not columns:
             columns = [_own(changes)]
         self._names = ", ".join(map(_shown, columns))
-        self._columns = [F.col(each) if isinstance(each, str) else each for each in columns]
+        self._columns = [F.col(column) if isinstance(column, str) else column for column in columns]
         kinds = _kinds(changes, self._columns, self._names)
         self._are_numbers = [
-            isinstance(kind, StringType) and isinstance(each, str) and _is_number(each)
-            for each, kind in zip(columns, kinds, strict=True)
+            isinstance(kind, StringType) and isinstance(column, str) and _is_number(column)
+            for column, kind in zip(columns, kinds, strict=True)
         ]
         owners = [F.col(name) for name in _PARTITION if name in changes.columns]
         is_offset = self._names == _OFFSET
@@ -106,7 +106,7 @@ def _has_no_hash(kind: DataType) -> bool:
 
 def any_of(conditions: Sequence[Column]) -> Column:
     """Return whether one of the conditions, at least one, holds."""
-    return reduce(lambda one, other: one | other, conditions)
+    return reduce(lambda left, right: left | right, conditions)
 
 
 def _own(changes: DataFrame) -> str:
@@ -122,14 +122,14 @@ def _own(changes: DataFrame) -> str:
 
 def _fields_of_sources() -> str:
     """Return the names of the order's fields for a message, by connector."""
-    each = [
+    fields = [
         f"{definition.name}: {', '.join(_SOURCE + field for field in definition.change_order)}"
         for definition in definitions()
         if definition.change_order
     ]
     return (
         'fold(changes, order=["source.ts_us", …]). Of the source these order the changes of a '
-        f"key, by connector: {'; '.join(each)}. Rows out of their envelope have them with "
+        f"key, by connector: {'; '.join(fields)}. Rows out of their envelope have them with "
         "add.fields=op,source.NAME as __source_NAME."
     )
 
@@ -138,14 +138,16 @@ def _is_number(name: str) -> bool:
     field = name.removeprefix(_SOURCE)
     if field == name:
         return False
-    return field in _TIMES or any(field in each.change_order for each in definitions())
+    return field in _TIMES or any(field in definition.change_order for definition in definitions())
 
 
 def _kinds(changes: DataFrame, columns: Sequence[Column], names: str) -> list[DataType]:
     from pyspark.errors import AnalysisException
 
     try:
-        schema = changes.select(*(each.alias(f"p{at}") for at, each in enumerate(columns))).schema
+        schema = changes.select(
+            *(column.alias(f"p{at}") for at, column in enumerate(columns))
+        ).schema
     except AnalysisException:
         raise HeadraceError(
             "spark.no_such_column",

@@ -53,8 +53,8 @@ def shows(value: Column, kind: DataType, placeholder: str) -> Column:
         return F.coalesce(
             is_alone & value.getItem(placeholder).eqNullSafe(placeholder), F.lit(False)
         )
-    conditions = [value.eqNullSafe(each) for each in _values(kind, placeholder)]
-    return reduce(lambda one, other: one | other, conditions)
+    conditions = [value.eqNullSafe(text) for text in _values(kind, placeholder)]
+    return reduce(lambda left, right: left | right, conditions)
 
 
 def _is_text_map(kind: DataType) -> bool:

@@ -133,7 +133,7 @@ def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name:
         names = column_names(kind, F.col(_VALUE), payload)
         unknown = None if names is None else UnknownColumns(name, layout.row.names, names)
     fields = _fields(F.col(_VALUE), layout, conflict, unknown, is_wire=is_wire)
-    others = [F.col(each) for each in PLACES if each in events.columns]
+    others = [F.col(place) for place in PLACES if place in events.columns]
     return events.select(*keys, *fields, *others)
 
 
@@ -144,15 +144,15 @@ def _unwrapped(
     schema."""
     text = F.col(name).cast("string")
     prefix = "key." if name == "key" else ""
-    held = StructField(CORRUPT, StringType())
+    corrupt = StructField(CORRUPT, StringType())
     if "payload" in kind.names:
-        whole = StructType([*kind.fields, held])
+        whole = StructType([*kind.fields, corrupt])
         events = events.withColumn(parsed, F.from_json(text, whole, _OPTIONS))
         fits = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
         fits = F.when(F.col(parsed).isNotNull(), fits)
         failure = refused(F.col(parsed), kind, text, prefix)
     else:
-        whole = StructType([*kind.fields, StructField("payload", kind), held])
+        whole = StructType([*kind.fields, StructField("payload", kind), corrupt])
         events = events.withColumn(parsed, F.from_json(text, whole, _OPTIONS))
         plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
         payload, payload_text = (
@@ -193,7 +193,7 @@ def _fields(
     no_operation = F.when(
         ~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string")
     )
-    made: list[Column] = [F.coalesce(value.getField("op"), no_operation).alias("op")]
+    columns_of_event: list[Column] = [F.coalesce(value.getField("op"), no_operation).alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
@@ -205,11 +205,13 @@ def _fields(
             image = decoded(image, layout.row, name)
         if columns is not None and not layout.is_document:
             image = columns.refused(image, layout.row)
-        made.append(image.alias(name))
+        columns_of_event.append(image.alias(name))
     source = value.getField("source")
-    made.append((decoded(source, layout.source, "source") if is_wire else source).alias("source"))
-    made.append(value.getField("ts_ms").alias("ts_ms"))
-    return made
+    columns_of_event.append(
+        (decoded(source, layout.source, "source") if is_wire else source).alias("source")
+    )
+    columns_of_event.append(value.getField("ts_ms").alias("ts_ms"))
+    return columns_of_event
 
 
 _NO_EVENT = (
@@ -328,7 +330,7 @@ def _row_type(schema: object) -> str | StructType:
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
-        given = f"a {type(schema).__name__}"
+        value = f"a {type(schema).__name__}"
     elif schema.strip().upper() in _WHOLE:
         return schema
     else:
@@ -338,10 +340,10 @@ def _row_type(schema: object) -> str | StructType:
             columns = None
         if isinstance(columns, StructType):
             return columns
-        given = f"{schema.strip()[:100]!r}"
+        value = f"{schema.strip()[:100]!r}"
     raise HeadraceError(
         "spark.schema_not_understood",
-        f"headrace.table: the schema is {given}, neither columns nor a configuration",
+        f"headrace.table: the schema is {value}, neither columns nor a configuration",
         "Give it columns as DDL ('id INT, name STRING') or as a StructType, or the source's "
         "configuration: a dict, the path of its file, or what headrace.options returned.",
     )

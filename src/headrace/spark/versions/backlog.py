@@ -123,9 +123,9 @@ class BatchJournal:
 
     def _begin(self, start: OffsetObject) -> None:
         self.path.parent.mkdir(exist_ok=True)
-        kept = {each.get(BACKLOG) for each in all_planned(self._checkpoint)}
+        planned = {offset.get(BACKLOG) for offset in all_planned(self._checkpoint)}
         for path in self.path.parent.glob("backlog-*.jsonl"):
-            if path.stem.removeprefix("backlog-") not in kept:
+            if path.stem.removeprefix("backlog-") not in planned:
                 path.unlink(missing_ok=True)
         replace_text(self.path, f"{json.dumps(dict(start))}\n")
         force_to_disk(self._checkpoint)

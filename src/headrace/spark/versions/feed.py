@@ -114,10 +114,10 @@ def _give(task: Connection, ranges: Iterator[Sequence[SlicePartition]]) -> None:
 
 
 def _received(source: Connection) -> list[SlicePartition]:
-    given = pickle.loads(source.recv_bytes())  # noqa: S301 - of the source process
-    if isinstance(given, HeadraceError):
-        raise given
-    parts: list[SlicePartition] = given
+    received = pickle.loads(source.recv_bytes())  # noqa: S301 - of the source process
+    if isinstance(received, HeadraceError):
+        raise received
+    parts: list[SlicePartition] = received
     return parts
 
 

@@ -45,5 +45,5 @@ def _register(spark: Any, source: type[DataSource]) -> None:
         bytearray(command), variables, includes, context.pythonExec, context.pythonVer,
         broadcast, context._javaAccumulator,
     )  # fmt: skip
-    made = getattr(jvm, f"{_PACKAGE}.UserDefinedPythonDataSource")(function)
-    spark._jsparkSession.dataSource().registerPython(source.name(), made)
+    data_source = getattr(jvm, f"{_PACKAGE}.UserDefinedPythonDataSource")(function)
+    spark._jsparkSession.dataSource().registerPython(source.name(), data_source)

@@ -16,7 +16,11 @@ def complete(progress: dict[str, Any], query: StreamingQuery | None) -> None:
     `latestOffset` of the first headrace source of `progress`, Spark's JSON."""
     if SAYS_STARTS or query is None:
         return
-    sources = (each for each in progress.get("sources") or () if _is_ours(each.get("endOffset")))
+    sources = (
+        reported
+        for reported in progress.get("sources") or ()
+        if _is_ours(reported.get("endOffset"))
+    )
     source = next(sources, None)
     report = None if source is None else source_report(query)
     if source is not None and report is not None:

@@ -114,18 +114,18 @@ class Starts:
         self._given = {**self._initial, BACKLOG: f"{self._run}-{secrets.token_hex(4)}"}
         return self._given
 
-    def _asked_again(self, ranges: Ranges, given: OffsetObject) -> OffsetObject:
+    def _asked_again(self, ranges: Ranges, end: OffsetObject) -> OffsetObject:
         """Return the end again if Spark has planned nothing since the first one was returned. With
         availableNow Spark asks once more; with any trigger, after a micro-batch that its sink has
         already."""
-        if self._log.require_query() >= 0 and self._log.is_finished(given):
-            BatchJournal(self._log.folder, str(given[BACKLOG])).skip(self._initial)
-            self._planned = given
+        if self._log.require_query() >= 0 and self._log.is_finished(end):
+            BatchJournal(self._log.folder, str(end[BACKLOG])).skip(self._initial)
+            self._planned = end
             return self.following(ranges)
         if self._is_asked_again:
-            self._log.require_finished(given)
+            self._log.require_finished(end)
         self._is_available_now = self._is_asked_again = True
-        return given
+        return end
 
     def _polled(self, ranges: Ranges, start: OffsetObject) -> OffsetObject:
         if self._is_bounded and not self._is_prepared:

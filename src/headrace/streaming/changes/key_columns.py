@@ -85,7 +85,7 @@ class KeyRendering:
         """Return the form that is hashed per column; see `key_kernel.FORM`."""
         types = [cell.schema.type for cell in cells]
         if self.joins_texts and (
-            any(each in (Type.ARRAY, Type.MAP) for each in types)
+            any(kind in (Type.ARRAY, Type.MAP) for kind in types)
             or (len(types) > 1 and Type.STRING in types)
         ):
             # A text may contain the separator of columns or elements.
@@ -175,16 +175,16 @@ class KeyColumns:
     def key(self, cells: Sequence[bytes | None], unavailable: bytes) -> tuple[Text, ...]:
         """Return the key of a row; None is null, `unavailable` (the object) a cell that is not in
         the log."""
-        shown: list[Text] = []
+        texts: list[Text] = []
         for place, cell in enumerate(self._cells):
             raw = cells[cell.column]
             if raw is None:
-                shown.append(self._null[place])
+                texts.append(self._null[place])
             elif raw is unavailable:
-                shown.append(self._unavailable[place])
+                texts.append(self._unavailable[place])
             else:
-                shown.append(self.text(place, raw))
-        return tuple(shown)
+                texts.append(self.text(place, raw))
+        return tuple(texts)
 
 
 class KeyScratch:

@@ -25,21 +25,21 @@ _NO_ZEROS = (Encoding.VARIABLE_DECIMAL, Encoding.NUMERIC_DOUBLE)
 def compared_columns(facts: Facts, settings: EventSettings) -> np.ndarray:
     """Return (column, way of comparison, length) per column that is shown, int64."""
     comparisons: list[tuple[int, int, int]] = []
-    for cell, shown in facts.shown_cells(settings):
+    for cell, rendered in facts.shown_cells(settings):
         index = cell.column
-        if not isinstance(shown, Cell):
+        if not isinstance(rendered, Cell):
             continue
-        if shown.encoding is Encoding.TRUNCATED_STRING:
-            comparisons.append((index, TEXT_BEGINNING, shown.parameter))
-        elif shown.encoding in _NO_ZEROS:
+        if rendered.encoding is Encoding.TRUNCATED_STRING:
+            comparisons.append((index, TEXT_BEGINNING, rendered.parameter))
+        elif rendered.encoding in _NO_ZEROS:
             comparisons.append((index, NUMERIC, 0))
         else:
-            comparisons.append((index, *_cut_bytes(cell, shown)))
+            comparisons.append((index, *_cut_bytes(cell, rendered)))
     return np.array(comparisons, np.int64).reshape(-1, 3)
 
 
-def _cut_bytes(cell: Cell, shown: Cell) -> tuple[int, int]:
-    length = dict(shown.schema.parameters).get("truncateLength")
+def _cut_bytes(cell: Cell, rendered: Cell) -> tuple[int, int]:
+    length = dict(rendered.schema.parameters).get("truncateLength")
     if length is None or cell.encoding is not Encoding.BYTES_HEX:
         return EXACT, 0
     return BYTES_BEGINNING, 2 + 2 * int(length)

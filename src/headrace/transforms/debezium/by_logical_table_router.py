@@ -26,7 +26,7 @@ from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
-from headrace.transforms.parts import Part, not_a_struct
+from headrace.transforms.parts import RecordPart, not_a_struct
 from headrace.transforms.routing import Renaming
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
@@ -176,7 +176,7 @@ class LogicalRouter:
         key = as_struct(shape.key)
         if key is None:
             kind = "null" if shape.key is None else shape.key.schema.type.value
-            raise not_a_struct(Part.KEY, shape.topic, kind, "ByLogicalTableRouter")
+            raise not_a_struct(RecordPart.KEY, shape.topic, kind, "ByLogicalTableRouter")
         members = fields(key)
         if self._field is not None:
             if self._field in members:
@@ -187,9 +187,9 @@ class LogicalRouter:
                 )
             identifier = self._identifier(shape.topic)
             members[self._field] = Constant(Schema(Type.STRING), identifier)
-        made = with_fields(key, members)
+        extended = with_fields(key, members)
         name = self._names.schema(f"{topic}.Key")
-        return replace(made, schema=replace(made.schema, name=name))
+        return replace(extended, schema=replace(extended.schema, name=name))
 
     def _identifier(self, topic: str) -> str:
         identified = None if self._identified is None else self._identified(topic)
@@ -205,9 +205,9 @@ class LogicalRouter:
             if node is not None and node.schema.type is Type.STRUCT:
                 name = self._names.schema(f"{topic}.Value")
                 members[image] = with_schema(node, replace(node.schema, name=name))
-        made = with_fields(envelope, members)
+        renamed = with_fields(envelope, members)
         name = self._names.schema(f"{topic}.Envelope")
-        return replace(made, schema=replace(made.schema, name=name))
+        return replace(renamed, schema=replace(renamed.schema, name=name))
 
 
 _MEANING = (

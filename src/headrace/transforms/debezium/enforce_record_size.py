@@ -79,16 +79,16 @@ class _Cut:
     @staticmethod
     def of(shape: Shape) -> _Cut:
         members = fields(as_struct(shape.value))
-        made = []
+        cut_fields = []
         for image in _IMAGES:
             row = as_struct(members.get(image))
             if row is not None:
-                made += [
+                cut_fields += [
                     _Field(image, name, member(row, name), column_of(node.schema))
                     for name, node in fields(row).items()
                     if _is_cut(node)
                 ]
-        return _Cut(tuple(made))
+        return _Cut(tuple(cut_fields))
 
     def shape(self, shape: Shape) -> Shape:
         """The shape of records with truncated fields."""
@@ -99,7 +99,11 @@ class _Cut:
             members = fields(value)
             for image in _IMAGES:
                 row = as_struct(members.get(image))
-                columns = {each.name: each.column for each in self.cut if each.image == image}
+                columns = {
+                    cut_field.name: cut_field.column
+                    for cut_field in self.cut
+                    if cut_field.image == image
+                }
                 if row is not None and columns:
                     members[image] = with_fields(row, fields(row) | columns)
             self.shapes[number] = replace(shape, value=with_fields(value, members))
@@ -156,14 +160,14 @@ class EnforceRecordSize:
         if not large.all():
             mask = pa.array(large)
             arrays = {
-                each.node: arrays[each.node].filter(mask)
-                for each in cut.fields
-                if each.node in arrays
+                cut_field.node: arrays[cut_field.node].filter(mask)
+                for cut_field in cut.fields
+                if cut_field.node in arrays
             }
         measured = self._measured(part, cut, arrays)
         totals = {
-            image: _sum([each.lengths for each in measured if each.field.image == image])
-            for image in dict.fromkeys(each.field.image for each in measured)
+            image: _sum([size.lengths for size in measured if size.field.image == image])
+            for image in dict.fromkeys(size.field.image for size in measured)
         }
         total = _sum(list(totals.values()))
         yield part.with_rows(total == 0)
@@ -171,40 +175,40 @@ class EnforceRecordSize:
         taken = {
             image: _share(of_image, total, beyond, _MOST_LONG) for image, of_image in totals.items()
         }
-        for each in measured:
-            image = each.field.image
-            away = _share(each.lengths, totals[image], taken[image], _MOST_INT)
+        for size in measured:
+            image = size.field.image
+            away = _share(size.lengths, totals[image], taken[image], _MOST_INT)
             if (away > 0).any():
-                left = np.where(away > 0, np.maximum(each.lengths - away, 0), _WHOLE)
-                shortened[each.field] = _first(each, left)
+                left = np.where(away > 0, np.maximum(size.lengths - away, 0), _WHOLE)
+                shortened[size.field] = _first(size, left)
         cut.cut.update(shortened)
-        made = part
-        for each in measured:
-            if each.field in cut.cut:
-                held = shortened.get(each.field, each.stored)
-                made = with_values(made, each.field.column, held)
-        yield made.with_rows(total > 0).with_shape(cut.shape(part.shape))
+        truncated = part
+        for size in measured:
+            if size.field in cut.cut:
+                array = shortened.get(size.field, size.stored)
+                truncated = with_values(truncated, size.field.column, array)
+        yield truncated.with_rows(total > 0).with_shape(cut.shape(part.shape))
 
     def _measured(
         self, records: Records, cut: _Cut, arrays: Mapping[Node, pa.Array]
     ) -> list[_Measured]:
         """Measure the fields that may be truncated; `arrays` are values of the records that were
         already read."""
-        unread = [each.node for each in cut.fields if each.node not in arrays]
+        unread = [cut_field.node for cut_field in cut.fields if cut_field.node not in arrays]
         arrays = {**arrays, **dict(zip(unread, values_of(records, unread), strict=True))}
-        made = []
-        for each in cut.fields:
-            stored = held = arrays[each.node]
-            if each.node.schema.default is not None:
-                held = values(records, with_defaults(each.node))
-            made.append(_Measured(each, stored, held, self._lengths(held)))
-        return made
+        measured = []
+        for cut_field in cut.fields:
+            stored = filled = arrays[cut_field.node]
+            if cut_field.node.schema.default is not None:
+                filled = values(records, with_defaults(cut_field.node))
+            measured.append(_Measured(cut_field, stored, filled, self._lengths(filled)))
+        return measured
 
-    def _lengths(self, held: pa.Array) -> np.ndarray:
-        if pa.types.is_large_string(held.type):
-            lengths = unit_lengths(held)
+    def _lengths(self, array: pa.Array) -> np.ndarray:
+        if pa.types.is_large_string(array.type):
+            lengths = unit_lengths(array)
         else:
-            lengths = np.asarray(pc.fill_null(pc.binary_length(held), 0)).astype(np.int64)
+            lengths = np.asarray(pc.fill_null(pc.binary_length(array), 0)).astype(np.int64)
         return np.where(lengths > self._least, lengths, 0)
 
 

@@ -128,8 +128,8 @@ class ExtractChangedRecordState:
             column = column_of(schema)
             headers.append(Header(name, column))
             lists.append((column, has_changed))
-        made = replace(shape, headers=tuple(headers))
-        return _Compared(made, tuple(lists), before, after, columns)
+        with_headers = replace(shape, headers=tuple(headers))
+        return _Compared(with_headers, tuple(lists), before, after, columns)
 
 
 def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.ndarray:
@@ -151,12 +151,12 @@ def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.
     return changed
 
 
-def _are_of_one_form(one: Cell, other: Cell) -> bool:
+def _are_of_one_form(left: Cell, right: Cell) -> bool:
     """Whether equal bytes in both cells mean equal values."""
-    is_read_alike = one.decode is other.decode or Encoding.PYTHON not in (
-        one.encoding, other.encoding,
+    is_read_alike = left.decode is right.decode or Encoding.PYTHON not in (
+        left.encoding, right.encoding,
     )  # fmt: skip
-    forms = [(c.schema, c.encoding, c.parameter, c.null, c.unavailable) for c in (one, other)]
+    forms = [(c.schema, c.encoding, c.parameter, c.null, c.unavailable) for c in (left, right)]
     return is_read_alike and forms[0] == forms[1]
 
 
@@ -173,25 +173,25 @@ def _differ(records: Records, before: Node, after: Node) -> np.ndarray:
     if DECIMAL in (before.schema.name, after.schema.name):
         kinds = {Type.ANY}
     if kinds <= _COMPARED_BY_ARROW:
-        one, other = values(records, before), values(records, after)
-        unequal = pc.fill_null(pc.not_equal(one, other), fill_value=False)
-        return np.asarray(pc.or_(unequal, pc.xor(pc.is_null(one), pc.is_null(other))))
+        former, later = values(records, before), values(records, after)
+        unequal = pc.fill_null(pc.not_equal(former, later), fill_value=False)
+        return np.asarray(pc.or_(unequal, pc.xor(pc.is_null(former), pc.is_null(later))))
     if len(kinds) == 1 and kinds <= _BITS.keys():
         bits = _BITS[before.schema.type]
-        one, other = values(records, before), values(records, after)
-        unequal = _numbers(one).view(bits) != _numbers(other).view(bits)
-        return np.asarray(unequal | (np.asarray(one.is_null()) != np.asarray(other.is_null())))
+        former, later = values(records, before), values(records, after)
+        unequal = _numbers(former).view(bits) != _numbers(later).view(bits)
+        return np.asarray(unequal | (np.asarray(former.is_null()) != np.asarray(later.is_null())))
     pairs = zip(connect_values(records, before), connect_values(records, after), strict=True)
-    return np.array([not _are_equal(one, other) for one, other in pairs])
+    return np.array([not _are_equal(former, later) for former, later in pairs])
 
 
 def _numbers(array: pa.Array) -> np.ndarray:
     return np.ascontiguousarray(pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False))
 
 
-def _are_equal(one: object, other: object) -> bool:
+def _are_equal(left: object, right: object) -> bool:
     """Whether structured values are equal; NaNs are."""
-    return one == other or repr(one) == repr(other)
+    return left == right or repr(left) == repr(right)
 
 
 def _lists(names: list[str], chosen: np.ndarray) -> tuple[list[list[str]], np.ndarray]:

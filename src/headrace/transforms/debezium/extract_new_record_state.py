@@ -134,8 +134,8 @@ class ExtractNewRecordState:
         absent = tombstones(records)
         if absent.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
-                kept = records.with_rows(absent)
-                yield kept.with_shape(self._tombstones(kept.shape))
+                without_value = records.with_rows(absent)
+                yield without_value.with_shape(self._tombstones(without_value.shape))
             records = records.with_rows(~absent)
             if not len(records):
                 return
@@ -166,8 +166,8 @@ class ExtractNewRecordState:
             yield records.with_rows(~is_event)
         has_after = gathering.has_values(events.after)
         if has_after.any():
-            kept = events.with_rows(has_after)
-            yield from self._schemaless_rows(kept, kept.after, "false")
+            upserts = events.with_rows(has_after)
+            yield from self._schemaless_rows(upserts, upserts.after, "false")
         gone = events.with_rows(~has_after & gathering.has_values(events.before))
         if not len(gone.records) or self._mode is DeleteMode.DROP:
             return
@@ -190,10 +190,10 @@ class ExtractNewRecordState:
         if self._mode.rewrites:
             flag, memory = constant_cells(f'"{deleted}"', count)
             names, added = [_DELETED, *names], [flag, *added]
-        made, held = rows_with_fields(topic, rows, names, added)
+        cells, memory_of_rows = rows_with_fields(topic, rows, names, added)
         shape = self._schemaless_shapes(records.shape)
         assert isinstance(shape.value, Column)
-        column = in_table(records, made, (*memory, *held))
+        column = in_table(records, cells, (*memory, *memory_of_rows))
         records = records.with_column(shape.value.identity, column).with_shape(shape)
         yield from self._schemaless_routed(records, rows)
 
@@ -303,30 +303,32 @@ class ExtractNewRecordState:
     def _without_dropped(self, records: Records) -> Iterator[Records]:
         """Yield the records grouped by the fields that their header names."""
         name = self._options.drop_fields_header_name
-        header = next((each for each in records.shape.headers if each.name == name), None)
+        header = next(
+            (candidate for candidate in records.shape.headers if candidate.name == name), None
+        )
         if header is None:
             yield records
             return
         named = connect_values(records, header.node)
-        if not all(each is None or isinstance(each, list) for each in named):
+        if not all(dropped is None or isinstance(dropped, list) for dropped in named):
             raise HeadraceError(
                 "transforms.no_list_of_fields",
                 f"the header {name} of a record of {records.shape.topic} is not a list",
                 "Name a header that ExtractChangedRecordState made.",
             )
-        lists = [tuple(map(str, each)) if isinstance(each, list) else () for each in named]
+        lists = [tuple(map(str, dropped)) if isinstance(dropped, list) else () for dropped in named]
         for names in dict.fromkeys(lists):
-            part = records.with_rows(np.array([each == names for each in lists]))
+            part = records.with_rows(np.array([dropped == names for dropped in lists]))
             yield part.with_shape(self._shape_without(part.shape, names)) if names else part
 
     def _shape_without(self, shape: Shape, names: tuple[str, ...]) -> Shape:
-        made = self._dropped(shape)
-        if names not in made:
+        shapes = self._dropped(shape)
+        if names not in shapes:
             key = shape.key
             if self._options.drop_fields_from_key:
                 key = self._without(key, names)
-            made[names] = replace(shape, key=key, value=self._without(shape.value, names))
-        return made[names]
+            shapes[names] = replace(shape, key=key, value=self._without(shape.value, names))
+        return shapes[names]
 
     def _without(self, node: Node | None, names: tuple[str, ...]) -> Node | None:
         if not isinstance(node, Struct):

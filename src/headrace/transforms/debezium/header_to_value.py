@@ -96,7 +96,7 @@ class HeaderToValue:
             return
         records = others
         headers = records.shape.headers
-        named = [place for place, each in enumerate(headers) if each.name in self._names]
+        named = [place for place, header in enumerate(headers) if header.name in self._names]
         on = np.array([carries(records, headers[place]) for place in named], np.bool_)
         on = on.reshape(len(named), len(records))
         if on.all():
@@ -121,10 +121,10 @@ class HeaderToValue:
             )
         if not places:
             return records
-        made = self._extended(shape)
-        if places not in made:
-            made[places] = self._extend(shape, value, places)
-        extended = made[places]
+        extensions = self._extended(shape)
+        if places not in extensions:
+            extensions[places] = self._extend(shape, value, places)
+        extended = extensions[places]
         for path, struct in extended.entered:
             if nulls(records, struct).any():
                 raise HeadraceError(
@@ -151,7 +151,7 @@ class HeaderToValue:
 
 
 def _left(headers: Sequence[Header], places: tuple[int, ...]) -> Iterator[Header]:
-    return (each for place, each in enumerate(headers) if place not in places)
+    return (header for place, header in enumerate(headers) if place not in places)
 
 
 def _extended(
@@ -171,8 +171,8 @@ def _extended(
             raise _another_type(place, former)
         else:
             members[name] = with_schema(part, former.schema)
-    made = with_fields(struct, members)
-    return replace(made, schema=replace(made.schema, optional=False, default=None))
+    rebuilt = with_fields(struct, members)
+    return replace(rebuilt, schema=replace(rebuilt.schema, optional=False, default=None))
 
 
 def _entered(

@@ -51,7 +51,7 @@ def java_hashes(records: Records, node: Node) -> np.ndarray:
         case Type.STRING:
             return _text_hashes(values(records, node))
     objects = connect_values(records, node)
-    hashes = [0 if each is None else _hash(schema, each) for each in objects]
+    hashes = [0 if value is None else _hash(schema, value) for value in objects]
     return np.array(hashes, np.int64).astype(np.uint32)
 
 
@@ -61,8 +61,8 @@ def murmur_hashes(records: Records, node: Node) -> np.ndarray:
         encoded = pc.fill_null(values(records, node), "").cast(pa.large_binary())
         _, offsets, data = encoded.buffers()
         ends = np.frombuffer(offsets, np.int64)[encoded.offset :][: len(encoded) + 1]
-        held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        return _murmur(held, ends)
+        text_bytes = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+        return _murmur(text_bytes, ends)
     hashes = np.ascontiguousarray(java_hashes(records, node), "<u4")
     return _murmur(hashes.view(np.uint8), np.arange(len(hashes) + 1, dtype=np.int64) * 4)
 
@@ -106,10 +106,10 @@ def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:
     """`String.hashCode`: UTF-16 units are the coefficients of powers of 31."""
     count = len(texts)
     out = np.zeros(count, np.int64)
-    _, offsets, held = texts.buffers()
-    if count and held is not None:
+    _, offsets, data = texts.buffers()
+    if count and data is not None:
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + count + 1]
-        _hash_texts(address_of(places), count, held.address, address_of(out))
+        _hash_texts(address_of(places), count, data.address, address_of(out))
     return out.astype(np.uint32)
 
 
@@ -133,24 +133,24 @@ def _hash(schema: Schema, value: object) -> int:
         case str():
             return int(_text_hashes(pa.array([value], pa.large_string()))[0])
         case bytes():
-            return _sequence_hash([each - 256 if each > 127 else each for each in reversed(value)])
+            return _sequence_hash([byte - 256 if byte > 127 else byte for byte in reversed(value)])
         case list() if schema.values is not None:
-            return _sequence_hash([_hash(schema.values, each) for each in value])
+            return _sequence_hash([_hash(schema.values, element) for element in value])
         case Mapping() if schema.keys is not None and schema.values is not None:
             keys, inner = schema.keys, schema.values
-            pairs = (_hash(keys, key) ^ _hash(inner, each) for key, each in value.items())
+            pairs = (_hash(keys, key) ^ _hash(inner, content) for key, content in value.items())
             return sum(pairs) & _BITS_32
         case Mapping():
-            each = [_hash(field.schema, value.get(field.name)) for field in schema.fields]
-            return _sequence_hash(each)
+            hashes = [_hash(field.schema, value.get(field.name)) for field in schema.fields]
+            return _sequence_hash(hashes)
     return _hash(Schema(Type.STRING), str(value))
 
 
 def _sequence_hash(parts: list[int]) -> int:
-    made = 1
+    result = 1
     for part in parts:
-        made = (_FACTOR * made + part) & _BITS_32
-    return made
+        result = (_FACTOR * result + part) & _BITS_32
+    return result
 
 
 def _decimal_hash(value: Decimal) -> int:
@@ -158,10 +158,10 @@ def _decimal_hash(value: Decimal) -> int:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     number = int("".join(map(str, digits)) or "0")
-    made = 0
+    result = 0
     for shift in range((number.bit_length() + 31) // 32 * 32 - 32, -1, -32):
-        made = (_FACTOR * made + (number >> shift & _BITS_32)) & _BITS_32
-    return (_FACTOR * (-made if sign else made) - exponent) & _BITS_32
+        result = (_FACTOR * result + (number >> shift & _BITS_32)) & _BITS_32
+    return (_FACTOR * (-result if sign else result) - exponent) & _BITS_32
 
 
 def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -185,22 +185,22 @@ def _murmur(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
     shifted = signed << (np.arange(_BLOCK, dtype=np.uint64) % 8 * 8)
     words = np.bitwise_xor.reduce(shifted.reshape(-1, 2, 8), axis=2)
     _mix(state, rows, words)
-    one, other = state[0], state[1] ^ lengths.astype(np.uint64)
-    one = one + other
-    other = other + one
-    return np.asarray(((_final(one) + _final(other)) >> np.uint64(32)).astype(np.uint32))
+    h1, h2 = state[0], state[1] ^ lengths.astype(np.uint64)
+    h1 = h1 + h2
+    h2 = h2 + h1
+    return np.asarray(((_final(h1) + _final(h2)) >> np.uint64(32)).astype(np.uint32))
 
 
 def _mix(state: np.ndarray, rows: np.ndarray, words: np.ndarray) -> None:
     """Mix two words into the state of each of the rows."""
-    one, other, factor, other_factor = state[:, rows]
+    h1, h2, factor, other_factor = state[:, rows]
     first = _rotated(words[:, 0] * factor, 23) * other_factor
-    one = (one ^ first) + other
-    other = _rotated(other, 41)
+    h1 = (h1 ^ first) + h2
+    h2 = _rotated(h2, 41)
     second = _rotated(words[:, 1] * other_factor, 23) * factor
-    other = (other ^ second) + one
-    state[0, rows] = one * np.uint64(3) + np.uint64(0x52DCE729)
-    state[1, rows] = other * np.uint64(3) + np.uint64(0x38495AB5)
+    h2 = (h2 ^ second) + h1
+    state[0, rows] = h1 * np.uint64(3) + np.uint64(0x52DCE729)
+    state[1, rows] = h2 * np.uint64(3) + np.uint64(0x38495AB5)
     state[2, rows] = factor * np.uint64(5) + np.uint64(0x7B7D159C)
     state[3, rows] = other_factor * np.uint64(5) + np.uint64(0x6BCE6396)
 

@@ -102,7 +102,7 @@ class PartitionRouting:
         """Return the nodes, each with whether it applies only to deletes, or only to other records;
         None: to all."""
         envelope = envelope_of(shape)
-        made: list[tuple[Node, bool | None]] = []
+        selected: list[tuple[Node, bool | None]] = []
         for path in self._paths:
             first, dot, rest = path.partition(".")
             places: tuple[tuple[str, bool | None], ...] = ((path, None),)
@@ -111,8 +111,8 @@ class PartitionRouting:
             for place, of_delete in places:
                 node = select(envelope, place)
                 if node is not None:
-                    made.append((with_defaults(node), of_delete))
-        return tuple(made)
+                    selected.append((with_defaults(node), of_delete))
+        return tuple(selected)
 
 
 def _is_one_of(operations: pa.Array, letters: pa.Array) -> np.ndarray:

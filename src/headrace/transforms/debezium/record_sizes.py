@@ -108,8 +108,8 @@ class RecordSizes:
             if error.code != "connect.value_not_in_arrow":
                 raise
             for node in parts.varying:
-                held = connect_values(records, node)
-                sizes += [size_of(node.schema, each) for each in held]
+                objects = connect_values(records, node)
+                sizes += [size_of(node.schema, value) for value in objects]
             return MeasuredRecords(sizes, {})
         for node, array in zip(parts.varying, arrays, strict=True):  # a node may occur twice
             sizes += sizes_in(node.schema, array)
@@ -151,7 +151,8 @@ def size_of(schema: Schema, value: object) -> int:
             return _ARRAY + sum(_REFERENCE + size_of(items, item) for item in value)
         case Mapping() if schema.type is Type.STRUCT:
             return _STRUCT + sum(
-                _REFERENCE + size_of(each.schema, value.get(each.name)) for each in schema.fields
+                _REFERENCE + size_of(member.schema, value.get(member.name))
+                for member in schema.fields
             )
         case Mapping() if schema.keys is not None and schema.values is not None:
             keys, items = schema.keys, schema.values
@@ -174,8 +175,8 @@ def sizes_in(schema: Schema, array: pa.Array) -> np.ndarray:
             sizes = _BYTES + (_unscaled_lengths(array) if of_decimal else _lengths(array))
         case Type.STRUCT:
             sizes = np.full(len(array), _STRUCT, np.int64)
-            for number, each in enumerate(schema.fields):
-                sizes += _REFERENCE + sizes_in(each.schema, array.field(number))
+            for number, member in enumerate(schema.fields):
+                sizes += _REFERENCE + sizes_in(member.schema, array.field(number))
         case Type.ARRAY:
             assert schema.values is not None
             sizes = _ARRAY + _sums(array, _REFERENCE + sizes_in(schema.values, array.values))
@@ -204,8 +205,8 @@ def _unscaled_lengths(array: pa.Array) -> np.ndarray:
     if not len(array):
         return np.zeros(0, np.int64)
     width = 32
-    held = np.frombuffer(array.buffers()[1], np.uint8)
-    digits = held[width * array.offset : width * (array.offset + len(array))].reshape(-1, width)
+    data = np.frombuffer(array.buffers()[1], np.uint8)
+    digits = data[width * array.offset : width * (array.offset + len(array))].reshape(-1, width)
     magnitude = np.where(digits[:, -1:] >= 0x80, ~digits, digits)
     top = width - 1 - np.argmax(magnitude[:, ::-1] != 0, axis=1)
     top[~magnitude.any(axis=1)] = 0

@@ -65,8 +65,11 @@ class SchemaChangeEventFilter:
         changes = select(value, "tableChanges")
         if value is None or changes is None or not _is_schema_change(value.schema.name):
             return [records]
-        kept = [_kind(each) not in self._excluded for each in connect_values(records, changes)]
-        return [records.with_rows(np.array(kept) | tombstones(records))]
+        passes = [
+            _kind(table_changes) not in self._excluded
+            for table_changes in connect_values(records, changes)
+        ]
+        return [records.with_rows(np.array(passes) | tombstones(records))]
 
 
 def _is_schema_change(name: str | None) -> bool:

@@ -213,10 +213,10 @@ class TimezoneConverter:
         choice = self._choice(records.shape.topic, table)
         if choice is None:
             return records
-        made = self._made(records.shape)
-        if choice not in made:
-            made[choice] = self._shape(records.shape, choice)
-        shape, times = made[choice]
+        conversions = self._made(records.shape)
+        if choice not in conversions:
+            conversions[choice] = self._shape(records.shape, choice)
+        shape, times = conversions[choice]
         for time in times:
             array = self._values(values(records, time.node), time)
             records = with_values(records, time.column, array)
@@ -228,10 +228,10 @@ class TimezoneConverter:
         if not self._rules:
             return _Choice()
         for scope, name in (("topic", topic), ("source", table), ("", topic), ("", table)):
-            matching = [each for each in self._rules if (each.scope, each.name) == (scope, name)]
+            matching = [rule for rule in self._rules if (rule.scope, rule.name) == (scope, name)]
             if not matching:
                 continue
-            names = frozenset(each.field for each in matching if each.field is not None)
+            names = frozenset(rule.field for rule in matching if rule.field is not None)
             if self._excludes:
                 return _Choice(names, includes=False) if names else None
             return _Choice(names)
@@ -287,11 +287,11 @@ def _shifted(array: pa.Array, zone: Zone, time: _Time) -> pa.Array:
     numbers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     if time.of_source:
         unit = _SOURCE_UNITS[time.logical]
-        made = numbers + zone.at(numbers // unit) * unit
+        shifted = numbers + zone.at(numbers // unit) * unit
     else:
         unit = _UNITS[time.logical]
-        made = numbers - zone.of_local(numbers // unit) * unit
-    return pa.array(made, mask=np.asarray(array.is_null()))
+        shifted = numbers - zone.of_local(numbers // unit) * unit
+    return pa.array(shifted, mask=np.asarray(array.is_null()))
 
 
 def _parts(array: pa.Array, pattern: str) -> Mapping[str, pa.Array]:
@@ -346,9 +346,9 @@ def _zoned_timestamps(array: pa.Array, zone: Zone) -> pa.Array:
     common = ZonedTexts.read(array.drop_null(), has_date=True)
     if common is not None:
         offsets = zone.of_local(common.seconds)
-        made = common.written(common.seconds - common.offsets + offsets, offsets)
-        if made is not None:
-            return with_nulls_of(array, made)
+        written = common.written(common.seconds - common.offsets + offsets, offsets)
+        if written is not None:
+            return with_nulls_of(array, written)
     parts = _parts(array, _TIMESTAMP)
     dates = pc.utf8_ltrim(parts["date"], characters="+").to_numpy(zero_copy_only=False)
     present = dates != ""
@@ -373,9 +373,9 @@ def _zoned_times(array: pa.Array, zone: Zone) -> pa.Array:
     times = pc.binary_join_element_wise(parts["time"], parts["seconds"], _NOTHING)
     local = _seconds(times.to_numpy(zero_copy_only=False))
     moved = (local - _offsets(parts["offset"]) + zone.standard) % _DAY
-    made = np.datetime_as_string(moved.astype("M8[s]"), unit="s")
-    made = np.array([text[11:] for text in made])
-    return _joined(array, made, parts["fraction"], np.full(len(array), zone.standard))
+    texts_of_times = np.datetime_as_string(moved.astype("M8[s]"), unit="s")
+    texts_of_times = np.array([text[11:] for text in texts_of_times])
+    return _joined(array, texts_of_times, parts["fraction"], np.full(len(array), zone.standard))
 
 
 def _joined(
@@ -383,8 +383,8 @@ def _joined(
 ) -> pa.Array:
     fraction = pc.utf8_rtrim(pc.utf8_rtrim(fractions, characters="0"), characters=".")
     begin = pa.array(texts.astype(object), _TEXT)
-    made = pc.binary_join_element_wise(begin, fraction, _offset_texts(offsets), _NOTHING)
-    return pc.if_else(array.is_valid(), made, pa.scalar(None, _TEXT))
+    joined = pc.binary_join_element_wise(begin, fraction, _offset_texts(offsets), _NOTHING)
+    return pc.if_else(array.is_valid(), joined, pa.scalar(None, _TEXT))
 
 
 DECLARATION = Declaration(

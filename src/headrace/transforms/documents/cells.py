@@ -23,21 +23,21 @@ def bson_cells(records: Records, node: Node) -> BsonCells:
 
     Raises HeadraceError("documents.text_not_understood") for a text that is not Extended JSON.
     """
-    held = node.node if isinstance(node, Guarded) else node
-    if isinstance(held, Cell | Column) and held.encoding in DIALECTS:
-        small_longs = DIALECTS[held.encoding] in _RELAXED
-        return BsonCells(_gathered(records, held), small_longs)
+    inner = node.node if isinstance(node, Guarded) else node
+    if isinstance(inner, Cell | Column) and inner.encoding in DIALECTS:
+        small_longs = DIALECTS[inner.encoding] in _RELAXED
+        return BsonCells(_gathered(records, inner), small_longs)
     texts = _text_cells(records, node)
-    made = parsed(texts.table)
-    return BsonCells(made.cells, False, made.memory)
+    documents = parsed(texts.table)
+    return BsonCells(documents.cells, False, documents.memory)
 
 
 def _text_cells(records: Records, node: Node) -> Cells:
     """Return the texts of a node that is null for none of the records; texts that cells already
     hold are not copied."""
-    held = node.node if isinstance(node, Guarded) else node
-    if isinstance(held, Cell | Column) and held.encoding is Encoding.STRING:
-        gathered = _gathered(records, held)
+    inner = node.node if isinstance(node, Guarded) else node
+    if isinstance(inner, Cell | Column) and inner.encoding is Encoding.STRING:
+        gathered = _gathered(records, inner)
         if gathering.has_values(gathered).all():
             return Cells(gathered)
     return bytes_cells(values(records, node).cast(pa.large_string()), TEXT)

@@ -35,17 +35,17 @@ def check_field(structure: Structure, name: str, *, in_array: bool) -> None:
 
 def check_elements(structures: Sequence[Structure], name: str, *, is_outermost: bool) -> None:
     """Reject elements of an array that stays an array. Raises HeadraceError."""
-    for each in structures:
-        check_field(each, name, in_array=True)
-        inner = [member for _, member in each.members]
+    for structure in structures:
+        check_field(structure, name, in_array=True)
+        inner = [member for _, member in structure.members]
         check_elements(inner, name, is_outermost=False)
     if not is_outermost or not structures:
         return
-    if all(each.kind is Kind.DOCUMENT and not each.members for each in structures):
+    if all(structure.kind is Kind.DOCUMENT and not structure.members for structure in structures):
         raise not_converted(f"the array {name} of empty documents")
-    inner = [element for each in structures for element in each.elements]
-    are_arrays = any(each.kind is Kind.ARRAY for each in structures)
-    if are_arrays and (not inner or any(each.kind is Kind.ARRAY for each in inner)):
+    inner = [element for structure in structures for element in structure.elements]
+    are_arrays = any(structure.kind is Kind.ARRAY for structure in structures)
+    if are_arrays and (not inner or any(structure.kind is Kind.ARRAY for structure in inner)):
         raise not_converted(f"the array {name} of empty arrays or of arrays of arrays")
 
 
@@ -56,15 +56,15 @@ def check_numbered(structure: Structure, name: str, adjustment: NameAdjustmentMo
         raise not_converted(f"the array {name}, whose fields have an underscore,")
     if parent.endswith(last_name):
         raise not_converted(f"the array {name}, named as the end of {parent},")
-    has_parts = {each.kind in _CONTAINERS for each in structure.elements}
-    kinds = {each.kind for each in structure.elements}
+    has_parts = {element.kind in _CONTAINERS for element in structure.elements}
+    kinds = {element.kind for element in structure.elements}
     if len(has_parts) > 1 or kinds == set(_CONTAINERS):
         raise not_converted(f"the array {name} of elements with and without parts")
-    for each in structure.elements:
-        if each.kind is Kind.DOCUMENT and not each.members:
+    for element in structure.elements:
+        if element.kind is Kind.DOCUMENT and not element.members:
             raise not_converted(f"the array {name} of empty documents")
-        if each.kind is Kind.ARRAY and (
-            not each.elements or any(inner.kind in _CONTAINERS for inner in each.elements)
+        if element.kind is Kind.ARRAY and (
+            not element.elements or any(inner.kind in _CONTAINERS for inner in element.elements)
         ):
             raise not_converted(f"the array {name} of arrays that are empty or have parts")
 
@@ -85,10 +85,10 @@ def one_field(
     same name, the first one's type with the last one's value. Raises HeadraceError if their types
     differ, and in an array."""
     members: dict[str, Node] = {}
-    for each, node in fields:
-        if each in members and (in_array or members[each].schema != node.schema):
-            raise not_converted(f"two fields {each} of {name or 'a document'}")
-        members[each] = node
+    for field, node in fields:
+        if field in members and (in_array or members[field].schema != node.schema):
+            raise not_converted(f"two fields {field} of {name or 'a document'}")
+        members[field] = node
     return members
 
 
@@ -103,7 +103,7 @@ def has_arrays_of_arrays(structure: Structure) -> bool:
     """Whether an array has an array as an element."""
     if structure.kind is Kind.ARRAY and any(e.kind is Kind.ARRAY for e in structure.elements):
         return True
-    inner = (*structure.elements, *(each for _, each in structure.members))
+    inner = (*structure.elements, *(member for _, member in structure.members))
     return any(map(has_arrays_of_arrays, inner))
 
 

@@ -45,7 +45,7 @@ class DocumentEnvelope:
                 f"{shape.topic} has events whose rows are not documents",
                 "Use ExtractNewRecordState, or give the transform a predicate.",
             )
-        parts = () if update is None else tuple(each.name for each in update.schema.fields)
+        parts = () if update is None else tuple(field.name for field in update.schema.fields)
         described = {name: member(update, name) for name in parts} if update is not None else {}
         return DocumentEnvelope(
             struct,

@@ -168,8 +168,8 @@ class ExtractNewDocumentState:
         absent = tombstones(records)
         if absent.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
-                kept = records.with_rows(absent)
-                for key in structured(kept, identifier, self._form):
+                deleted = records.with_rows(absent)
+                for key in structured(deleted, identifier, self._form):
                     yield self._tombstone(key)
             records = records.with_rows(~absent)
             if not len(records):
@@ -236,9 +236,9 @@ class ExtractNewDocumentState:
         changed = records.with_rows(has_removed)
         if envelope.removed is None or not len(changed):
             return
-        lists = [_names(each) for each in connect_values(changed, envelope.removed)]
+        lists = [_names(removed) for removed in connect_values(changed, envelope.removed)]
         for names in dict.fromkeys(lists):
-            mask = np.array([each == names for each in lists])
+            mask = np.array([removed_names == names for removed_names in lists])
             yield _Case(is_partial, removed=names), changed.with_rows(mask)
 
     def _row(
@@ -252,13 +252,13 @@ class ExtractNewDocumentState:
         shape = key.records.shape
         self._check_structs(records, (*self._fields, *self._headers))
         marks = (key.key, None if document is None else document.key, case)
-        made = self._made(shape, marks, lambda: self._row_shape(shape, key, case, document))
-        records = key.with_columns(records, made.key)
-        if made.identifier:
-            records = key.with_columns(records, made.identifier)
+        made_shape = self._made(shape, marks, lambda: self._row_shape(shape, key, case, document))
+        records = key.with_columns(records, made_shape.key)
+        if made_shape.identifier:
+            records = key.with_columns(records, made_shape.identifier)
         if document is not None:
-            records = document.with_columns(records, made.document)
-        return records.with_shape(made.shape)
+            records = document.with_columns(records, made_shape.document)
+        return records.with_shape(made_shape.shape)
 
     def _row_shape(
         self,
@@ -276,7 +276,11 @@ class ExtractNewDocumentState:
         structure = _NOTHING if document is None else document.structure
         members = leaves.members(structure, name)
         if case.is_partial:
-            members = {each: node for each, node in members.items() if each not in case.removed}
+            members = {
+                member_name: node
+                for member_name, node in members.items()
+                if member_name not in case.removed
+            }
         if self._shows_unset:
             members = with_nulls(members, case.removed, paths=not case.is_partial)
         rewrites = self._mode.rewrites
@@ -349,7 +353,9 @@ class ExtractNewDocumentState:
         if not self._form.is_debezium_compatible:
             return headers
         header_count = len(shape.headers)
-        added = (replace(each, node=without_value(each.node)) for each in headers[header_count:])
+        added = (
+            replace(header, node=without_value(header.node)) for header in headers[header_count:]
+        )
         return (*headers[:header_count], *added)
 
     def _check_structs(self, records: Records, entries: Iterable[AddedField]) -> None:
@@ -383,11 +389,11 @@ class ExtractNewDocumentState:
             assert envelope is not None
             node, columns = self._key(key)
             headers = self._headers_of(shape, envelope)
-            made = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
-            return _Made(made, columns)
+            letter = replace(shape, key=node, value=None, headers=headers, null_has_schema=False)
+            return _Made(letter, columns)
 
-        made = self._made(shape, (key.key, "null"), make)
-        return key.with_columns(records, made.key).with_shape(made.shape)
+        made_shape = self._made(shape, (key.key, "null"), make)
+        return key.with_columns(records, made_shape.key).with_shape(made_shape.shape)
 
     def _tombstone(self, key: StructuredRecords) -> Records:
         shape = key.records.shape
@@ -395,11 +401,11 @@ class ExtractNewDocumentState:
         def make() -> _Made:
             node, columns = self._key(key)
             headers = self._headers.of_tombstone(shape, envelope_of(shape))
-            made = replace(shape, key=node, headers=headers)
-            return _Made(made, columns)
+            letter = replace(shape, key=node, headers=headers)
+            return _Made(letter, columns)
 
-        made = self._made(shape, (key.key, "tombstone"), make)
-        return key.with_columns(key.records, made.key).with_shape(made.shape)
+        made_shape = self._made(shape, (key.key, "tombstone"), make)
+        return key.with_columns(key.records, made_shape.key).with_shape(made_shape.shape)
 
 
 def not_sampled() -> HeadraceError:
@@ -414,17 +420,17 @@ def not_sampled() -> HeadraceError:
 def with_nulls(members: dict[str, Node], removed: Iterable[str], *, paths: bool) -> dict[str, Node]:
     """Return the members, and a null for each removed field that is not among them. `paths`: a
     dotted name is added to the struct at its path, if that exists."""
-    made = dict(members)
+    extended = dict(members)
     for name in removed:
         first, dot, rest = name.partition(".")
         if not dot or not paths:
-            made.setdefault(name, Constant(TEXT, None))
+            extended.setdefault(name, Constant(TEXT, None))
             continue
-        parent = made.get(first)
+        parent = extended.get(first)
         if isinstance(parent, Struct):
             inner = with_nulls(fields(parent), [rest], paths=True)
-            made[first] = Leaves(StructForm()).struct(parent.schema.name, inner)
-    return made
+            extended[first] = Leaves(StructForm()).struct(parent.schema.name, inner)
+    return extended
 
 
 def _identifier(shape: Shape) -> Node | None:
@@ -432,7 +438,7 @@ def _identifier(shape: Shape) -> Node | None:
     key = as_struct(shape.key)
     if key is None or not (key.schema.name or "").endswith(".Key"):
         return None
-    names = [each.name for each in key.schema.fields]
+    names = [field.name for field in key.schema.fields]
     return member(key, "id") if "id" in names else None
 
 

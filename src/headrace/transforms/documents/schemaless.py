@@ -63,9 +63,9 @@ class SchemalessDocuments:
         assert isinstance(key, Cell | Column)
         (identifiers,) = members(cells_at(records, key), ["id"])
         if value is None:
-            kept, others = _split(records, gathering.has_values(identifiers))
+            with_id, others = _split(records, gathering.has_values(identifiers))
             identifiers = identifiers[gathering.has_values(identifiers)]
-            return None if kept is None else self._with_key(kept, identifiers), others
+            return None if with_id is None else self._with_key(with_id, identifiers), others
         present = gathering.has_values(identifiers)
         events, is_event = SchemalessEvents.of(records, value)
         passing = is_event & present
@@ -73,15 +73,15 @@ class SchemalessDocuments:
         _, others = _split(records, passing)
         if not len(events.records):
             return None, others
-        made = self._with_parts(events)
-        return self._with_key(made, identifiers[passing], is_event=True), others
+        with_schema = self._with_parts(events)
+        return self._with_key(with_schema, identifiers[passing], is_event=True), others
 
     def _with_key(
         self, records: Records, identifiers: np.ndarray, *, is_event: bool = False
     ) -> Records:
         parts = self._parts(records.shape)
-        made = with_values(records, parts.identifier, _strings(identifiers))
-        return made.with_shape(parts.event if is_event else parts.key)
+        with_identifier = with_values(records, parts.identifier, _strings(identifiers))
+        return with_identifier.with_shape(parts.event if is_event else parts.key)
 
     def _with_parts(self, events: SchemalessEvents) -> Records:
         parts = self._parts(events.records.shape)
@@ -124,8 +124,8 @@ class SchemalessDocuments:
 
 def _split(records: Records, mask: np.ndarray) -> tuple[Records | None, Records | None]:
     """Return the records of the mask, and the others; None for an empty part."""
-    kept, others = records.with_rows(mask), records.with_rows(~mask)
-    return (kept if len(kept) else None), (others if len(others) else None)
+    chosen, others = records.with_rows(mask), records.with_rows(~mask)
+    return (chosen if len(chosen) else None), (others if len(others) else None)
 
 
 def _strings(cells: np.ndarray) -> pa.Array:

@@ -110,15 +110,15 @@ class Leaves:
         self, structure: Structure, parent: str, *, in_array: bool = False
     ) -> dict[str, Node]:
         """Return the members of a document by their original names; undefined ones have no node."""
-        made = {}
+        nodes = {}
         for name, inner in structure.members:
             if not name:
                 raise empty_name(parent)
             path = self.lengths.take(f"{parent}.{self.form.field(name)}")
             node = self.node(inner, path, in_array=in_array)
             if node is not None:
-                made[name] = node
-        return made
+                nodes[name] = node
+        return nodes
 
     def node(self, structure: Structure, name: str, *, in_array: bool = False) -> Node | None:
         """Return the node of a value; `name` is the name of its schema if it has one. None:
@@ -137,7 +137,9 @@ class Leaves:
         if kind is Kind.REGEX:
             return Struct(REGEX, (self._text(), self._text()))
         if kind is Kind.DB_POINTER:
-            return self.struct(name, {each: self._text() for each in POINTER_FIELDS})
+            return self.struct(
+                name, {pointer_field: self._text() for pointer_field in POINTER_FIELDS}
+            )
         if kind is Kind.CODE_WITH_SCOPE:
             code = self._text()
             scope = self.struct(f"{name}.scope", self.members(structure, f"{name}.scope"))
@@ -162,13 +164,13 @@ class Leaves:
 
         Raises HeadraceError("transforms.field_name_twice").
         """
-        adjusted = {self.form.field(each): node for each, node in members.items()}
+        adjusted = {self.form.field(member_name): node for member_name, node in members.items()}
         if len(adjusted) < len(members):
             if not self.form.is_debezium_compatible:
                 raise one_name(name)
-            named = ((self.form.field(each), node) for each, node in members.items())
+            named = ((self.form.field(member_name), node) for member_name, node in members.items())
             adjusted = one_field(named, name, in_array=in_array)
-        fields = tuple(Field(each, node.schema) for each, node in adjusted.items())
+        fields = tuple(Field(member_name, node.schema) for member_name, node in adjusted.items())
         schema = Schema(Type.STRUCT, optional=optional, name=name, fields=fields)
         return Struct(schema, tuple(adjusted.values()))
 
@@ -186,12 +188,12 @@ class Leaves:
                 if node is not None:
                     members[f"_{index}"] = node
             # These names are headrace's own, and valid in Avro.
-            fields = tuple(Field(each, node.schema) for each, node in members.items())
+            fields = tuple(Field(member_name, node.schema) for member_name, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
         merging = ElementMerging(self.form, self.lengths)
         schema = merging.array(elements, name, is_outermost=True)
-        if all(each.kind is Kind.STRING for each in elements) and elements:
+        if all(part.kind is Kind.STRING for part in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
         node = self._column(schema, Encoding.PYTHON, partial(merging.decoded, schema))
         if elements:
@@ -238,21 +240,27 @@ class ElementMerging:
         """Return the common schema of values of all these structures."""
         if self.form.is_debezium_compatible:
             check_elements(structures, name or "of arrays", is_outermost=is_outermost)
-        known = [each for each in structures if each.kind not in (Kind.NULL, Kind.UNDEFINED)]
+        known = [
+            structure
+            for structure in structures
+            if structure.kind not in (Kind.NULL, Kind.UNDEFINED)
+        ]
         if not self.form.is_debezium_compatible and known:
             structures = known
-        kinds = {each.kind for each in structures}
+        kinds = {structure.kind for structure in structures}
         if kinds == {Kind.DOCUMENT}:
             return self._document(structures, name)
         if kinds == {Kind.ARRAY}:
-            inner = [each for array in structures for each in array.elements]
+            inner = [
+                element_structure for array in structures for element_structure in array.elements
+            ]
             if not inner:
                 return Schema(Type.ARRAY, optional=True, values=TEXT)
             # Documents in arrays of arrays have no names.
             return (
                 self.array(inner, "") if name is None or is_outermost else self.array(inner, name)
             )
-        schemas = {self._scalar(each, name) for each in structures}
+        schemas = {self._scalar(structure, name) for structure in structures}
         if len(schemas) > 1:
             raise differing(name or "of arrays")
         return schemas.pop()
@@ -260,8 +268,8 @@ class ElementMerging:
     def _document(self, structures: Sequence[Structure], name: str | None) -> Schema:
         members: dict[str, list[Structure]] = {}
         own_names: dict[str, str] = {}
-        for each in structures:
-            for field_name, inner in each.members:
+        for structure in structures:
+            for field_name, inner in structure.members:
                 if not field_name:
                     raise empty_name(name or "an array")
                 if inner.kind is Kind.UNDEFINED:
@@ -285,15 +293,17 @@ class ElementMerging:
 
     def _field(self, structures: Sequence[Structure], name: str | None) -> Schema:
         """Return the schema of a field that occurs in several documents."""
-        parts = [each for each in structures if each.kind in _CONTAINERS]
+        parts = [structure for structure in structures if structure.kind in _CONTAINERS]
         if parts and self.form.is_debezium_compatible:
             last = self.one(parts[-1], name)
-            if any(not _is_part(self.one(each, name), last) for each in parts):
+            if any(not _is_part(self.one(part, name), last) for part in parts):
                 raise differing(name or "of arrays")
             return last
-        known = [each for each in structures if each.kind is not Kind.NULL] or structures
-        if {each.kind for each in known} == {Kind.ARRAY}:
-            inner = [each for array in known for each in array.elements]
+        known = [
+            structure for structure in structures if structure.kind is not Kind.NULL
+        ] or structures
+        if {structure.kind for structure in known} == {Kind.ARRAY}:
+            inner = [element for array in known for element in array.elements]
             return self.array(inner, name or "", is_outermost=True)
         return self.element(structures, name)
 
@@ -311,7 +321,7 @@ class ElementMerging:
             return REGEX
         if kind is Kind.DB_POINTER:
             names = map(self.form.field, POINTER_FIELDS)
-            fields = tuple(Field(each, TEXT) for each in names)
+            fields = tuple(Field(field_name, TEXT) for field_name in names)
             return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
         if kind is Kind.CODE_WITH_SCOPE:
             scope = self._document([structure], f"{name}.scope" if name else None)
@@ -333,7 +343,9 @@ class ElementMerging:
         if self.form.is_debezium_compatible and is_outermost:
             # The released format has no empty arrays within arrays.
             elements = (
-                each for each in elements if each[0] != Kind.ARRAY or any(elements_of(each[2]))
+                element
+                for element in elements
+                if element[0] != Kind.ARRAY or any(elements_of(element[2]))
             )
         return [self._value(kind, value, is_element=True) for kind, _, value in elements]
 
@@ -355,7 +367,8 @@ def _is_part(schema: Schema, whole: Schema) -> bool:
         return schema == whole or (
             schema.type is Type.ARRAY and whole.type is Type.ARRAY and schema.values == TEXT
         )
-    fields = {each.name: each.schema for each in whole.fields}
+    fields = {whole_field.name: whole_field.schema for whole_field in whole.fields}
     return all(
-        each.name in fields and _is_part(each.schema, fields[each.name]) for each in schema.fields
+        own_field.name in fields and _is_part(own_field.schema, fields[own_field.name])
+        for own_field in schema.fields
     )

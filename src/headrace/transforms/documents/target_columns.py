@@ -36,18 +36,18 @@ class ColumnTree:
 
         Raises HeadraceError("transforms.field_name_twice").
         """
-        shown = named(schema, name, form)
+        adjusted = named(schema, name, form)
         if schema.type is Type.STRUCT:
             members = tuple(
-                ColumnTree.of(each.schema, f"{name}.{form.field(each.name)}", form)
-                for each in schema.fields
+                ColumnTree.of(field.schema, f"{name}.{form.field(field.name)}", form)
+                for field in schema.fields
             )
-            own = Column(_PRESENCE, ColumnIdentity(), Encoding.BYTES, 0, bytes)
-            node = Struct(shown, tuple(each.node for each in members), presence=own)
-            return ColumnTree(node, own, members)
+            presence = Column(_PRESENCE, ColumnIdentity(), Encoding.BYTES, 0, bytes)
+            node = Struct(adjusted, tuple(child.node for child in members), presence=presence)
+            return ColumnTree(node, presence, members)
         if schema.type in _PARTS:
-            decode = PartDecoder(schema, shown)
-            column = Column(shown, ColumnIdentity(), Encoding.PYTHON, 0, decode)
+            decode = PartDecoder(schema, adjusted)
+            column = Column(adjusted, ColumnIdentity(), Encoding.PYTHON, 0, decode)
         else:
             column = node_of(schema)
         return ColumnTree(column, column)
@@ -55,14 +55,14 @@ class ColumnTree:
     @property
     def fields(self) -> dict[str, Node]:
         """The members of a struct by name."""
-        names = (each.name for each in self.node.schema.fields)
-        return dict(zip(names, (each.node for each in self.members), strict=True))
+        names = (field.name for field in self.node.schema.fields)
+        return dict(zip(names, (child.node for child in self.members), strict=True))
 
     def with_values(self, records: Records, column: Converted, memory: object) -> Records:
         """Return the records with converted values, one per record, in the columns. `memory` owns
         the bytes of the values."""
-        held = dict(self._cells(records, column, memory))
-        return replace(records, columns={**records.columns, **held})
+        cells = dict(self._cells(records, column, memory))
+        return replace(records, columns={**records.columns, **cells})
 
     def _cells(
         self, records: Records, column: Converted, memory: object
@@ -70,14 +70,14 @@ class ColumnTree:
         table = np.full((len(records.table), 3), NO_CELL, np.int64)
         table[records.rows] = column.cells
         yield self.own.identity, Cells(table, (column.memory, memory))
-        for each, member in zip(self.members, column.members, strict=False):
-            yield from each._cells(records, member, memory)
+        for child, member in zip(self.members, column.members, strict=False):
+            yield from child._cells(records, member, memory)
 
 
 def named(schema: Schema, name: str, form: StructForm) -> Schema:
     """Return a declared schema with names for its structs, and adjusted names of its fields."""
     if schema.type is Type.STRUCT:
-        names = [form.field(each.name) for each in schema.fields]
+        names = [form.field(field.name) for field in schema.fields]
         if len(set(names)) < len(names):
             raise HeadraceError(
                 "transforms.field_name_twice",
@@ -85,8 +85,8 @@ def named(schema: Schema, name: str, form: StructForm) -> Schema:
                 "Set field.name.adjustment.mode=avro_unicode, which keeps names distinct.",
             )
         fields = tuple(
-            Field(shown, named(each.schema, f"{name}.{shown}", form))
-            for shown, each in zip(names, schema.fields, strict=True)
+            Field(field_name, named(field.schema, f"{name}.{field_name}", form))
+            for field_name, field in zip(names, schema.fields, strict=True)
         )
         return replace(schema, name=name, fields=fields)
     if schema.type in _PARTS and schema.values is not None:

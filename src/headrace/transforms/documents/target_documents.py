@@ -68,7 +68,7 @@ class TargetDocuments:
         """`with_id`: the row of a deleted document without an image has the `_id` of its key."""
         self._target, self._form, self._mode = target, form, mode
         self._finish, self._headers, self._with_id = finish, headers, with_id
-        types = {each.name: each.schema for each in target.declared.fields}
+        types = {field.name: field.schema for field in target.declared.fields}
         self._id_type = types.get(_ID, TEXT)
         self._shapes = PerShape(self._shapes_of)
         self._tombstones = PerShape(self._tombstones_of)
@@ -106,9 +106,11 @@ class TargetDocuments:
         is_tombstone = tombstones(records)
         if is_tombstone.any():
             if self._mode is DeleteMode.REWRITE_WITH_TOMBSTONE:
-                kept = records.with_rows(is_tombstone)
-                made = self._tombstones(records.shape)
-                yield self._with_key(kept, identifier, made.key)[0].with_shape(made.shape)
+                of_tombstones = records.with_rows(is_tombstone)
+                shapes_of_tombstones = self._tombstones(records.shape)
+                yield self._with_key(of_tombstones, identifier, shapes_of_tombstones.key)[
+                    0
+                ].with_shape(shapes_of_tombstones.shape)
             records = records.with_rows(~is_tombstone)
         if not len(records):
             return
@@ -147,7 +149,7 @@ class TargetDocuments:
         shape: Shape,
     ) -> Records:
         """Return records with the documents at `node`; None: they have no document."""
-        made, key = self._with_key(records, identifier, shapes.key)
+        with_key, key = self._with_key(records, identifier, shapes.key)
         cells, memory = np.zeros((len(records), 3), np.int64), None
         if node is not None:
             documents = bson_cells(records, node)
@@ -155,7 +157,7 @@ class TargetDocuments:
         row = self._target.converted(cells)
         if node is None and self._with_id:
             row = _with_member(row, _ID, key)
-        return shapes.row.with_values(made, row, (memory, key.memory)).with_shape(shape)
+        return shapes.row.with_values(with_key, row, (memory, key.memory)).with_shape(shape)
 
     def _with_key(
         self, records: Records, identifier: Node, tree: ColumnTree
@@ -204,9 +206,10 @@ class TargetDocuments:
 
 def _with_member(row: Converted, name: str, column: Converted) -> Converted:
     """Return structs in which another column replaces a field, if they have it."""
-    names = [each.name for each in row.schema.fields]
+    names = [field.name for field in row.schema.fields]
     members = [
-        column if each == name else member for each, member in zip(names, row.members, strict=True)
+        column if field_name == name else member
+        for field_name, member in zip(names, row.members, strict=True)
     ]
     return replace(row, members=tuple(members))
 

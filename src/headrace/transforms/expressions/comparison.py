@@ -81,15 +81,15 @@ def compare(
         unordered = both & ~done & ~of_things if rules is Rules.SQL else none_of(left.count)
     else:
         unordered = both & ~done
-    made = _with_nulls(operator, result, null_left, null_right, rules)
+    operand = _with_nulls(operator, result, null_left, null_right, rules)
     if rules is Rules.PYTHON and operator not in _EQUALITY:
         unordered |= ~both
     failed = left.failed | right.failed
-    made = made.failing_as(left, right)
+    operand = operand.failing_as(left, right)
     what = f"{operator.value} compares values without an order"
     if left.things or right.things:
         what += " (structs, lists, maps and headers have none; a header's value is its .value)"
-    return made.failing(unordered & ~failed, what)
+    return operand.failing(unordered & ~failed, what)
 
 
 def _are_things(operand: Operand) -> np.ndarray:
@@ -144,30 +144,34 @@ def _scalars(
 ) -> tuple[np.ndarray, np.ndarray | bool] | None:
     """Return the results of a comparison, and where the values have an order; None if such values
     never do."""
-    (kind, one), (other_kind, other) = left, right
+    (kind, left_values), (other_kind, right_values) = left, right
     if rules is Rules.PYTHON:
-        kind, one = _as_number(kind, one)
-        other_kind, other = _as_number(other_kind, other)
+        kind, left_values = _as_number(kind, left_values)
+        other_kind, right_values = _as_number(other_kind, right_values)
     if kind in NUMERIC and other_kind in NUMERIC:
-        return _numbers(operator, (kind, one), (other_kind, other), rules), True
+        return _numbers(operator, (kind, left_values), (other_kind, right_values), rules), True
     if kind is other_kind is ScalarKind.TEXT:
         if rules is Rules.GROOVY and operator not in _EQUALITY:
-            one, other = _in_java_order(one, other)
-        return true(_ARROW[operator](one, other)), True
+            left_values, right_values = _in_java_order(left_values, right_values)
+        return true(_ARROW[operator](left_values, right_values)), True
     if kind is other_kind is ScalarKind.MOMENT:
-        return true(_ARROW[operator](one, other)), True
+        return true(_ARROW[operator](left_values, right_values)), True
     if kind is other_kind is ScalarKind.BOOLEAN:
-        return true(_ARROW[operator](one.cast(pa.uint8()), other.cast(pa.uint8()))), True
+        return true(
+            _ARROW[operator](left_values.cast(pa.uint8()), right_values.cast(pa.uint8()))
+        ), True
     if kind is other_kind is ScalarKind.BYTES and operator in _EQUALITY:
-        return true(_ARROW[operator](one, other)), True
+        return true(_ARROW[operator](left_values, right_values)), True
     if rules is Rules.GROOVY and kind in NUMERIC and other_kind is ScalarKind.TEXT:
-        codes = each_distinct(other, _character, pa.int64())
-        return _numbers(operator, (kind, one), (ScalarKind.LONG, codes), rules), _is_code(codes)
-    if rules is Rules.GROOVY and kind is ScalarKind.TEXT and other_kind in NUMERIC:
-        codes = each_distinct(one, _character, pa.int64())
-        return _numbers(operator, (ScalarKind.LONG, codes), (other_kind, other), rules), _is_code(
+        codes = each_distinct(right_values, _character, pa.int64())
+        return _numbers(operator, (kind, left_values), (ScalarKind.LONG, codes), rules), _is_code(
             codes
         )
+    if rules is Rules.GROOVY and kind is ScalarKind.TEXT and other_kind in NUMERIC:
+        codes = each_distinct(left_values, _character, pa.int64())
+        return _numbers(
+            operator, (ScalarKind.LONG, codes), (other_kind, right_values), rules
+        ), _is_code(codes)
     return None
 
 
@@ -192,24 +196,26 @@ def _numbers(
     right: tuple[ScalarKind, pa.Array],
     rules: Rules,
 ) -> np.ndarray:
-    (kind, one), (other_kind, other) = left, right
+    (kind, left_values), (other_kind, right_values) = left, right
     if kind in INTEGRAL and other_kind in INTEGRAL:
-        return true(_ARROW[operator](one.cast(pa.int64()), other.cast(pa.int64())))
+        return true(_ARROW[operator](left_values.cast(pa.int64()), right_values.cast(pa.int64())))
     if kind in FLOATING or other_kind in FLOATING:
-        doubles, others = as_doubles(kind, one), as_doubles(other_kind, other)
+        doubles, others = as_doubles(kind, left_values), as_doubles(other_kind, right_values)
         if rules is Rules.PYTHON:
-            return _exactly(operator, (kind, one, doubles), (other_kind, other, others))
+            return _exactly(
+                operator, (kind, left_values, doubles), (other_kind, right_values, others)
+            )
         return np.asarray(
             _NUMPY[operator](_total_order(doubles, rules), _total_order(others, rules))
         )
     if kind is not ScalarKind.DECIMAL:
-        one = one.cast(pa.decimal256(19, 0))
+        left_values = left_values.cast(pa.decimal256(19, 0))
     if other_kind is not ScalarKind.DECIMAL:
-        other = other.cast(pa.decimal256(19, 0))
+        right_values = right_values.cast(pa.decimal256(19, 0))
     try:
-        return true(_ARROW[operator](*same_scale(one, other)))
+        return true(_ARROW[operator](*same_scale(left_values, right_values)))
     except pa.ArrowInvalid:  # more digits than Arrow supports
-        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        pairs = zip(left_values.to_pylist(), right_values.to_pylist(), strict=True)
         orders = [_sign(a, b) for a, b in pairs]
         return np.asarray(_NUMPY[operator](np.array(orders), 0))
 
@@ -221,7 +227,7 @@ def _exactly(
 ) -> np.ndarray:
     """Compare numbers, one of which is floating, as Python does: an integer keeps all its digits,
     while its nearest double may lose some."""
-    (kind, one, doubles), (other_kind, other, others) = left, right
+    (kind, left_values, doubles), (other_kind, right_values, others) = left, right
     holds = np.asarray(_NUMPY[operator](doubles, others))
     if kind not in INTEGRAL and other_kind not in INTEGRAL:
         return holds
@@ -229,13 +235,13 @@ def _exactly(
     has_room = same & (doubles >= -(2.0**63)) & (doubles < 2.0**63)
     inside = np.where(has_room, doubles, 0.0).astype(np.int64)
     is_left = kind in INTEGRAL
-    whole = np.asarray((one if is_left else other).cast(pa.int64()).fill_null(0))
+    whole = np.asarray((left_values if is_left else right_values).cast(pa.int64()).fill_null(0))
     order = np.where(doubles >= 2.0**63, -1, np.sign(whole - inside))
     return np.where(same, _NUMPY[operator](order if is_left else -order, 0), holds)
 
 
-def _sign(one: Decimal | None, other: Decimal | None) -> int:
-    return 0 if one is None or other is None else (one > other) - (one < other)
+def _sign(left: Decimal | None, right: Decimal | None) -> int:
+    return 0 if left is None or right is None else (left > right) - (left < right)
 
 
 def as_doubles(kind: ScalarKind, array: pa.Array) -> np.ndarray:
@@ -255,14 +261,14 @@ def _total_order(doubles: np.ndarray, rules: Rules) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
 
 
-def _in_java_order(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _in_java_order(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return texts in a form that Arrow compares as Java does, by UTF-16 units."""
-    if not (is_beyond_basic(one) or is_beyond_basic(other)):
-        return one, other
+    if not (is_beyond_basic(left) or is_beyond_basic(right)):
+        return left, right
     kind = pa.large_binary()
     return (
-        each_distinct(one, lambda text: text.encode("utf-16-be"), kind),
-        each_distinct(other, lambda text: text.encode("utf-16-be"), kind),
+        each_distinct(left, lambda text: text.encode("utf-16-be"), kind),
+        each_distinct(right, lambda text: text.encode("utf-16-be"), kind),
     )
 
 
@@ -283,13 +289,13 @@ def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
     return equal
 
 
-def _same(records: Records, one: Thing, other: Thing) -> np.ndarray:
-    if isinstance(one, SchemaObject) and isinstance(other, SchemaObject):
-        return np.full(len(records), one.schema == other.schema)
-    if isinstance(one, FieldObject) and isinstance(other, FieldObject):
-        equal = (one.field, one.index) == (other.field, other.index)
+def _same(records: Records, left: Thing, right: Thing) -> np.ndarray:
+    if isinstance(left, SchemaObject) and isinstance(right, SchemaObject):
+        return np.full(len(records), left.schema == right.schema)
+    if isinstance(left, FieldObject) and isinstance(right, FieldObject):
+        equal = (left.field, left.index) == (right.field, right.index)
         return np.full(len(records), equal)
-    if not isinstance(one, Node) or not isinstance(other, Node) or one.schema != other.schema:
-        return np.full(len(records), one is other)
-    pairs = zip(connect_values(records, one), connect_values(records, other), strict=True)
+    if not isinstance(left, Node) or not isinstance(right, Node) or left.schema != right.schema:
+        return np.full(len(records), left is right)
+    pairs = zip(connect_values(records, left), connect_values(records, right), strict=True)
     return np.array([a == b for a, b in pairs], np.bool_)

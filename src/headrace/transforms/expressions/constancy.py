@@ -49,22 +49,22 @@ def _decided(tree: Tree, records: Records, rules: Rules) -> bool | None:
 
 def is_constant(tree: Tree, shape: Shape) -> bool:
     """Whether a tree has one value for all records of the shape."""
-    waiting, seen = [tree], set()
+    waiting, visited = [tree], set()
     while waiting:
-        each = waiting.pop()
-        if id(each) in seen:  # a tree may occur in several places
+        node = waiting.pop()
+        if id(node) in visited:  # a tree may occur in several places
             continue
-        seen.add(id(each))
-        match each:
+        visited.add(id(node))
+        match node:
             case Variable(name="topic"):
                 continue
             case Variable():
                 return False
             case MemberAccess():
-                if not isinstance(_node(each, shape), Constant):
+                if not isinstance(_node(node, shape), Constant):
                     return False
             case _:
-                waiting += children(each)
+                waiting += children(node)
     return True
 
 

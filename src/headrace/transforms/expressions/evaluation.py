@@ -66,10 +66,10 @@ class TreeEvaluation:
 
     def of(self, tree: Tree) -> Operand:
         """Return the values of a tree that lives as long as this object."""
-        made = self._made.get(id(tree))
-        if made is None:
-            made = self._made[id(tree)] = read_dates(self._of(tree), self._rules)
-        return made
+        operand = self._made.get(id(tree))
+        if operand is None:
+            operand = self._made[id(tree)] = read_dates(self._of(tree), self._rules)
+        return operand
 
     def _of(self, tree: Tree) -> Operand:
         match tree:
@@ -104,8 +104,8 @@ class TreeEvaluation:
             case Conditional():
                 condition = self._logical(tree.condition)
                 holds = self._truth(condition)
-                made = chosen(holds, self.of(tree.then), self.of(tree.otherwise))
-                return made.failing_as(condition)
+                result = chosen(holds, self.of(tree.then), self.of(tree.otherwise))
+                return result.failing_as(condition)
             case After():
                 return self.of(tree.then).failing_as(self.of(tree.first))
             case Calculation():
@@ -160,57 +160,57 @@ class TreeEvaluation:
         checks = [
             contained(self._records, item, self.of(option), self._rules) for option in tree.options
         ]
-        made = reduce(self._either, checks)
-        return made.failing_as(*checks)
+        result = reduce(self._either, checks)
+        return result.failing_as(*checks)
 
-    def _either(self, one: Operand, other: Operand) -> Operand:
-        holds = self._truth(one) | self._truth(other)
-        null = (one.null | other.null) & ~holds if self._rules is Rules.SQL else None
+    def _either(self, left: Operand, right: Operand) -> Operand:
+        holds = self._truth(left) | self._truth(right)
+        null = (left.null | right.null) & ~holds if self._rules is Rules.SQL else None
         return booleans(holds, null)
 
     def _junction(self, tree: And | Or) -> Operand:
         left, right = self._logical(tree.left), self._logical(tree.right)
-        one, other = self._truth(left), self._truth(right)
-        decided = ~one if isinstance(tree, And) else one
-        holds = one & other if isinstance(tree, And) else one | other
+        left_holds, right_holds = self._truth(left), self._truth(right)
+        decided = ~left_holds if isinstance(tree, And) else left_holds
+        holds = left_holds & right_holds if isinstance(tree, And) else left_holds | right_holds
         null = None
         if self._rules is Rules.SQL:
             # Kleene's logic: null unless one side decides.
             both = left.null | right.null
-            false = (~one & ~left.null) | (~other & ~right.null)
+            false = (~left_holds & ~left.null) | (~right_holds & ~right.null)
             null = both & ~false if isinstance(tree, And) else both & ~holds
             decided = decided & ~left.null
-        made = booleans(holds, null)
+        result = booleans(holds, null)
         if right.failure is not None:
-            made = made.failing(right.failure.mask & ~decided, right.failure.reason)
-        return made.failing_as(left)
+            result = result.failing(right.failure.mask & ~decided, right.failure.reason)
+        return result.failing_as(left)
 
     def _called(self, tree: Call) -> Operand:
         operand = self.of(tree.of)
         count = self._count
         method = METHODS.get(tree.method)
-        made = Operand(count)
+        result = Operand(count)
         text = operand.scalars.get(ScalarKind.TEXT)
         covered = operand.failed
         if tree.method == "itself":
-            made = Operand(count, {} if text is None else {ScalarKind.TEXT: text})
-            covered = covered | ~made.null
+            result = Operand(count, {} if text is None else {ScalarKind.TEXT: text})
+            covered = covered | ~result.null
         else:
             assert method is not None
             kinds = [argument.kind for argument in tree.arguments]
             if text is not None and method.of_texts is not None and set(kinds) <= {ScalarKind.TEXT}:
                 results = method.of_texts(text, *(argument.value for argument in tree.arguments))
-                made = Operand(count, {method.kind: results})
+                result = Operand(count, {method.kind: results})
                 covered = covered | valid(text)
             for mask, thing in operand.things:
                 of_thing = called(self._records, thing, tree.method, tree.arguments, self._rules)
-                made = chosen(mask, of_thing, made)
+                result = chosen(mask, of_thing, result)
                 covered = covered | mask
         missing = ~covered
         if tree.safe or self._rules is Rules.SQL:
             missing = missing & ~operand.null
-        made = made.failing_as(operand)
-        return made.failing(missing, f"the value is null or has no method {tree.method}")
+        result = result.failing_as(operand)
+        return result.failing(missing, f"the value is null or has no method {tree.method}")
 
     def _matched(self, tree: Match) -> Operand:
         operand = self.of(tree.of)
@@ -224,33 +224,35 @@ class TreeEvaluation:
         other = ~operand.null & ~valid(text)
         null = operand.null if self._rules is Rules.SQL else None
         if tree.whole or self._rules is Rules.SQL:
-            made = booleans(true(holds), null)
+            result = booleans(true(holds), null)
         else:
-            made = Operand(self._count, {ScalarKind.MATCHER: holds.fill_null(False)})
-        return made.failing_as(operand).failing(other, "an expression is matched with no text")
+            result = Operand(self._count, {ScalarKind.MATCHER: holds.fill_null(False)})
+        return result.failing_as(operand).failing(other, "an expression is matched with no text")
 
     def _calculated(self, tree: Calculation) -> Operand:
         left, right = self.of(tree.left), self.of(tree.right)
         count, operator = self._count, tree.operator
-        made, done = Operand(count), left.failed | right.failed
+        calculated, done = Operand(count), left.failed | right.failed
         null = left.null | right.null
         if operator == "||" or (operator == "+" and self._rules is not Rules.SQL):
             joined = self._joined(left, right)
-            made, done = joined, done | ~joined.null
+            calculated, done = joined, done | ~joined.null
         elif operator == "-" and self._rules is Rules.GROOVY:
-            made = self._without(left, right)
-            done = done | ~made.null
+            calculated = self._without(left, right)
+            done = done | ~calculated.null
         for kind, operand in self._numbers(left):
             for other_kind, other in self._numbers(right):
                 where = valid(operand) & valid(other) & ~done
                 if operator != "||" and kind in NUMERIC and other_kind in NUMERIC and where.any():
                     result = _number(operator, (kind, operand), (other_kind, other), self._rules)
-                    made = chosen(where, result, made)
+                    calculated = chosen(where, result, calculated)
                     done = done | where
         if self._rules is Rules.SQL:
             done = done | null
-        made = made.failing_as(left, right)
-        return made.failing(~done, f"{operator} of values that are null or do not go together")
+        calculated = calculated.failing_as(left, right)
+        return calculated.failing(
+            ~done, f"{operator} of values that are null or do not go together"
+        )
 
     def _numbers(self, operand: Operand) -> Iterator[tuple[ScalarKind, pa.Array]]:
         """Yield the scalars for a calculation: in Python booleans are 0 and 1, and integers have at
@@ -283,15 +285,15 @@ class TreeEvaluation:
         removed = self._shown(right)
         distinct = pc.unique(removed.drop_null())
         if len(distinct) == 1:
-            made = pc.if_else(removed.is_valid(), _less(text, distinct[0].as_py()), None)
+            without = pc.if_else(removed.is_valid(), _less(text, distinct[0].as_py()), None)
         else:
             pairs = zip(text.to_pylist(), removed.to_pylist(), strict=True)
-            made = pa.array(
-                [None if one is None or other is None else one.replace(other, "", 1)
-                 for one, other in pairs],
+            without = pa.array(
+                [None if whole is None or part is None else whole.replace(part, "", 1)
+                 for whole, part in pairs],
                 pa.large_string(),
             )  # fmt: skip
-        return Operand(self._count, {ScalarKind.TEXT: made})
+        return Operand(self._count, {ScalarKind.TEXT: without})
 
     def _shown(self, operand: Operand) -> pa.Array:
         text = operand.scalars.get(ScalarKind.TEXT, pa.nulls(self._count, pa.large_string()))
@@ -304,7 +306,7 @@ class TreeEvaluation:
         return pc.if_else(null, pa.scalar("null", pa.large_string()), text)
 
     def _negated(self, operand: Operand) -> Operand:
-        made, done = Operand(self._count), operand.failed
+        negated, done = Operand(self._count), operand.failed
         for kind, array in self._numbers(operand):
             if kind in NUMERIC:
                 zero = pa.repeat(pa.scalar(0, array.type), self._count)
@@ -312,11 +314,11 @@ class TreeEvaluation:
                 if kind in INTEGRAL:
                     beyond = _beyond("-", zero, array)
                     result = result.failing(beyond & (self._rules is not Rules.GROOVY), _BEYOND)
-                made = chosen(valid(array), result, made)
+                negated = chosen(valid(array), result, negated)
                 done = done | valid(array)
         if self._rules is Rules.SQL:
             done = done | operand.null
-        return made.failing_as(operand).failing(~done, "- of a value that is not a number")
+        return negated.failing_as(operand).failing(~done, "- of a value that is not a number")
 
 
 def _less(texts: pa.Array, removed: str) -> pa.Array:
@@ -334,24 +336,28 @@ def _number(
 ) -> Operand:
     """Return the result of two numbers in the larger of their types. In Groovy integers wrap as in
     Java; in other languages overflows fail."""
-    (kind, one), (other_kind, other) = left, right
-    count = len(one)
+    (kind, left_values), (other_kind, right_values) = left, right
+    count = len(left_values)
     strict = rules is not Rules.GROOVY
     if kind in INTEGRAL and other_kind in INTEGRAL:
         larger = ScalarKind.LONG if ScalarKind.LONG in (kind, other_kind) else ScalarKind.INT
         arrow = pa.int64() if larger is ScalarKind.LONG else pa.int32()
-        one, other = one.cast(arrow), other.cast(arrow)
+        left_values, right_values = left_values.cast(arrow), right_values.cast(arrow)
         if operator != "%":
-            made = Operand(count, {larger: _ARITHMETIC[operator](one, other)})
-            return made.failing(_beyond(operator, one, other), _BEYOND) if strict else made
-        divisor = np.asarray(other.fill_null(1))
+            operand = Operand(count, {larger: _ARITHMETIC[operator](left_values, right_values)})
+            return (
+                operand.failing(_beyond(operator, left_values, right_values), _BEYOND)
+                if strict
+                else operand
+            )
+        divisor = np.asarray(right_values.fill_null(1))
         zero = divisor == 0
         rest = (np.mod if rules is Rules.PYTHON else np.fmod)(
-            np.asarray(one.fill_null(0)), np.where(zero, 1, divisor)
+            np.asarray(left_values.fill_null(0)), np.where(zero, 1, divisor)
         )
         return Operand(count, {larger: pa.array(rest, arrow)}).failing(zero, "% of zero")
     if kind in FLOATING or other_kind in FLOATING:
-        doubles, others = as_doubles(kind, one), as_doubles(other_kind, other)
+        doubles, others = as_doubles(kind, left_values), as_doubles(other_kind, right_values)
         calculate = np.mod if operator == "%" and rules is Rules.PYTHON else _NUMPY[operator]
         with np.errstate(all="ignore"):
             result = calculate(doubles, others)
@@ -362,14 +368,14 @@ def _number(
     if operator in "*%":
         return Operand(count).failing(~none_of(count), f"{operator} of decimals is not calculated")
     if kind is not ScalarKind.DECIMAL:
-        one = one.cast(pa.decimal256(19, 0))
+        left_values = left_values.cast(pa.decimal256(19, 0))
     if other_kind is not ScalarKind.DECIMAL:
-        other = other.cast(pa.decimal256(19, 0))
-    scale = max(one.type.scale, other.type.scale)
+        right_values = right_values.cast(pa.decimal256(19, 0))
+    scale = max(left_values.type.scale, right_values.type.scale)
     try:
         # One more digit: the sum of two numbers has at most one more.
         room = pa.decimal256(75, scale)
-        result = _ARITHMETIC[operator](one.cast(room), other.cast(room))
+        result = _ARITHMETIC[operator](left_values.cast(room), right_values.cast(room))
     except pa.ArrowInvalid:
         return Operand(count).failing(
             ~none_of(count), f"{operator} of decimals with too many digits"
@@ -377,16 +383,18 @@ def _number(
     return Operand(count, {ScalarKind.DECIMAL: result})
 
 
-def _beyond(operator: str, one: pa.Array, other: pa.Array) -> np.ndarray:
+def _beyond(operator: str, left_values: pa.Array, right_values: pa.Array) -> np.ndarray:
     """Return where the result of two integers of a type is out of the type's range."""
-    info = np.iinfo(str(one.type))
-    left, right = (np.asarray(each.fill_null(0)).astype(np.int64) for each in (one, other))
+    info = np.iinfo(str(left_values.type))
+    left, right = (
+        np.asarray(values.fill_null(0)).astype(np.int64) for values in (left_values, right_values)
+    )
     about = _NUMPY[operator](left.astype(np.float64), right.astype(np.float64))
     near = np.abs(about) >= float(info.max) * 0.999
     exact = [
         not info.min <= _EXACT[operator](a, b) <= info.max
         for a, b in zip(left[near].tolist(), right[near].tolist(), strict=True)
     ]
-    beyond = np.zeros(len(one), np.bool_)
+    beyond = np.zeros(len(left_values), np.bool_)
     beyond[near] = exact
     return beyond

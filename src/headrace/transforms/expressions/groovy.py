@@ -82,19 +82,19 @@ _Statement = Tree | _Return | _If
 def _in_order(statements: Sequence[_Statement], rest: Tree | None) -> Tree:
     """Return the value of a script that runs statements, followed by `rest` if it has not returned.
     The value of the last statement is that of the script."""
-    made = rest
+    value = rest
     for statement in reversed(statements):
         match statement:
             case _Return():
-                made = statement.value
+                value = statement.value
             case _If():
                 then, otherwise = (
-                    _in_order(branch, made) for branch in (statement.then, statement.otherwise)
+                    _in_order(branch, value) for branch in (statement.then, statement.otherwise)
                 )
-                made = Conditional(statement.condition, then, otherwise)
+                value = Conditional(statement.condition, then, otherwise)
             case _:
-                made = statement if made is None else After(statement, made)
-    return _CONSTANTS["null"] if made is None else made
+                value = statement if value is None else After(statement, value)
+    return _CONSTANTS["null"] if value is None else value
 
 
 class _Parser:
@@ -118,18 +118,18 @@ class _Parser:
 
     def statements(self) -> list[_Statement]:
         """Parse the statements up to the end of the text or of the block."""
-        made: list[_Statement] = []
+        parsed: list[_Statement] = []
         while True:
             while self.taken(";"):
                 pass
             if self.at == len(self.tokens) - 1 or self.token.symbol == "}":
-                return made
-            made.append(self.statement())
+                return parsed
+            parsed.append(self.statement())
             ends = self.token.symbol in (";", "}") or self.token.new_line
             if not ends and self.at < len(self.tokens) - 1:
                 # A block ends its statement: `if (a) { b } c`.
                 before = self.tokens[self.at - 1].symbol
-                if not (isinstance(made[-1], _If) and before == "}"):
+                if not (isinstance(parsed[-1], _If) and before == "}"):
                     raise self.refuse(f"{self.shown()} is not expected")
 
     def statement(self) -> _Statement:
@@ -167,9 +167,9 @@ class _Parser:
     def block(self) -> list[_Statement]:
         if not self.taken("{"):
             return [self.statement()]
-        made = self.statements()
+        statements = self.statements()
         self.expect("}")
-        return made
+        return statements
 
     def refuse(self, what: str, token: Token | None = None) -> HeadraceError:
         return not_understood(self.text, (token or self.token).offset, what)

@@ -74,7 +74,7 @@ def _token(text: str, at: int, last: Token, new_line: bool) -> tuple[Token, int]
             return Token(at, literal=text_literal(value), new_line=new_line), end
         except ValueError as error:
             raise not_understood(text, at, str(error)) from None
-    symbol = next((each for each in _SYMBOLS if text.startswith(each, at)), None)
+    symbol = next((candidate for candidate in _SYMBOLS if text.startswith(candidate, at)), None)
     if symbol is None:
         raise not_understood(text, at, f"{character!r} belongs to nothing")
     return Token(at, symbol=symbol, new_line=new_line), at + len(symbol)
@@ -134,7 +134,7 @@ def _text(text: str, begin: int) -> tuple[str, int]:
     quote = text[begin]
     if text.startswith(quote * 3, begin) and quote != "/":
         raise not_understood(text, begin, "texts in three quotes are not read")
-    made: list[str] = []
+    pieces: list[str] = []
     at = begin + 1
     while at < len(text) and text[at] != quote:
         character = text[at]
@@ -144,13 +144,13 @@ def _text(text: str, begin: int) -> tuple[str, int]:
             raise not_understood(text, at, "a text with $ in it is a GString; join with + instead")
         if character == "\\":
             piece, at = _escaped(text, at, quote)
-            made.append(piece)
+            pieces.append(piece)
             continue
-        made.append(character)
+        pieces.append(character)
         at += 1
     if at >= len(text) or text[at] != quote:
         raise not_understood(text, begin, f"the text that begins with {quote} does not end")
-    return "".join(made), at + 1
+    return "".join(pieces), at + 1
 
 
 def _escaped(text: str, at: int, quote: str) -> tuple[str, int]:

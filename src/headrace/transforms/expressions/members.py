@@ -40,8 +40,8 @@ def variable(records: Records, name: str) -> Operand:
             return of_thing(count, Headers())
         case "key" | "value":
             node = shape.key if name == "key" else shape.value
-            made = of_node(records, node)
-            return made if name == "key" else made.where(~_have_no_operation(records))
+            operand = of_node(records, node)
+            return operand if name == "key" else operand.where(~_have_no_operation(records))
     # keySchema, valueSchema
     node = shape.key if name == "keySchema" else shape.value
     if node is None or node.schema.type is Type.ANY:
@@ -62,16 +62,16 @@ def member_of(
     records: Records, owner: Operand, name: str, rules: Rules, *, safe: bool, is_property: bool
 ) -> Operand:
     """Return a member of each value of `owner`; access to a member of null fails unless `safe`."""
-    made = Operand(owner.count)
+    operand = Operand(owner.count)
     covered = owner.failed
     for mask, thing in owner.things:
-        made = chosen(mask, _member(records, thing, name, rules, is_property), made)
+        operand = chosen(mask, _member(records, thing, name, rules, is_property), operand)
         covered = covered | mask
     missing = ~covered
     if safe:
         missing = missing & ~owner.null
-    made = made.failing_as(owner)
-    return made.failing(missing, f"the value is null or has no fields, so it has no {name}")
+    operand = operand.failing_as(owner)
+    return operand.failing(missing, f"the value is null or has no fields, so it has no {name}")
 
 
 def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property: bool) -> Operand:
@@ -101,11 +101,11 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
         return _struct_field_value(records, thing, name)
     if thing.schema.type is Type.ARRAY:
         return _missing(count, f"an array has no {name}")
-    made = of_node(records, entry(thing, name))
+    operand = of_node(records, entry(thing, name))
     if thing.schema.type is Type.ANY:
-        is_map = [isinstance(each, Mapping) for each in connect_values(records, thing)]
-        return made.failing(~np.array(is_map, np.bool_), f"a list has no {name}")
-    return made
+        is_map = [isinstance(value, Mapping) for value in connect_values(records, thing)]
+        return operand.failing(~np.array(is_map, np.bool_), f"a list has no {name}")
+    return operand
 
 
 def _struct_field_value(records: Records, node: Node, name: str) -> Operand:
@@ -124,13 +124,13 @@ def _missing(count: int, reason: str) -> Operand:
 
 
 def _header(records: Records, name: str) -> Operand:
-    made = Operand(len(records))
+    operand = Operand(len(records))
     for header in records.shape.headers:
         if header.name == name:
             has_header = carries(records, header)
             header_object = of_thing(len(records), HeaderObject(header), has_header)
-            made = chosen(has_header, header_object, made)
-    return made
+            operand = chosen(has_header, header_object, operand)
+    return operand
 
 
 def schema_value(count: int, schema: Schema, name: str) -> Operand:
@@ -217,14 +217,14 @@ def _of_elements(
             return booleans(none_of(len(objects)))
         wrong = Mapping if method == "contains" else list
         holds = [
-            isinstance(each, list | dict)
-            and any(type(e) is type(argument.value) and e == argument.value for e in each)
-            for each in objects
+            isinstance(value, list | dict)
+            and any(type(e) is type(argument.value) and e == argument.value for e in value)
+            for value in objects
         ]
-        failed = np.array([isinstance(each, wrong) for each in objects], np.bool_)
-        made = booleans(np.array(holds, np.bool_))
-        return made.failing(failed, f"{method} is not a method of this value")
-    sizes = [len(each) if isinstance(each, list | dict) else 0 for each in objects]
+        failed = np.array([isinstance(value, wrong) for value in objects], np.bool_)
+        operand = booleans(np.array(holds, np.bool_))
+        return operand.failing(failed, f"{method} is not a method of this value")
+    sizes = [len(value) if isinstance(value, list | dict) else 0 for value in objects]
     return _sized(method, np.array(sizes, np.int64), len(objects))
 
 

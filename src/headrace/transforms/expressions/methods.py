@@ -73,15 +73,17 @@ def _replacing(pattern: str, replacement: str) -> tuple[Expression, Replacement]
 
 
 def _replace_all(texts: pa.Array, pattern: str, replacement: str) -> pa.Array:
-    expression, made = _replacing(pattern, replacement)
+    expression, java_replacement = _replacing(pattern, replacement)
     encoded = texts.dictionary_encode()
-    replaced = expression.replaced_everywhere(encoded.dictionary.to_pylist(), made)
+    replaced = expression.replaced_everywhere(encoded.dictionary.to_pylist(), java_replacement)
     return pa.array(replaced, texts.type).take(encoded.indices)
 
 
 def _replace_first(texts: pa.Array, pattern: str, replacement: str) -> pa.Array:
-    expression, made = _replacing(pattern, replacement)
-    return each_distinct(texts, lambda text: expression.replaced(text, made), texts.type)
+    expression, java_replacement = _replacing(pattern, replacement)
+    return each_distinct(
+        texts, lambda text: expression.replaced(text, java_replacement), texts.type
+    )
 
 
 METHODS = {

@@ -150,11 +150,11 @@ class Operand:
 
     def failing_as(self, *others: Operand) -> Operand:
         """Return the operand with the failures of others added."""
-        made = self
+        operand = self
         for other in others:
             if other.failure is not None:
-                made = made.failing(other.failure.mask, other.failure.reason)
-        return made
+                operand = operand.failing(other.failure.mask, other.failure.reason)
+        return operand
 
     def where(self, mask: np.ndarray) -> Operand:
         """Return the operand for some records; null without failure for others."""
@@ -162,11 +162,11 @@ class Operand:
             kind: pc.if_else(pa.array(mask), array, pa.scalar(None, array.type))
             for kind, array in self.scalars.items()
         }
-        things = [(own & mask, thing) for own, thing in self.things]
-        made = Operand(self.count, scalars, [each for each in things if each[0].any()])
+        things = [(own_mask & mask, thing) for own_mask, thing in self.things]
+        operand = Operand(self.count, scalars, [masked for masked in things if masked[0].any()])
         if self.failure is None:
-            return made
-        return made.failing(self.failure.mask & mask, self.failure.reason)
+            return operand
+        return operand.failing(self.failure.mask & mask, self.failure.reason)
 
 
 def none_of(count: int) -> np.ndarray:
@@ -239,39 +239,39 @@ def read_dates(operand: Operand, rules: Rules) -> Operand:
         return operand
     scalars: dict[ScalarKind, pa.Array] = {}
     for kind, array in operand.scalars.items():
-        read, made = kind, array
+        read, converted = kind, array
         if kind in _NUMBERS_OF_DATES and rules is not Rules.GROOVY:
             read = _NUMBERS_OF_DATES[kind]
         elif kind is ScalarKind.DATE:
-            read, made = ScalarKind.MOMENT, pc.multiply(array.cast(pa.int64()), _DAY)
+            read, converted = ScalarKind.MOMENT, pc.multiply(array.cast(pa.int64()), _DAY)
         elif kind is ScalarKind.TIME:
-            read, made = ScalarKind.MOMENT, array.cast(pa.int64())
-        scalars[read] = pc.coalesce(scalars[read], made) if read in scalars else made
+            read, converted = ScalarKind.MOMENT, array.cast(pa.int64())
+        scalars[read] = pc.coalesce(scalars[read], converted) if read in scalars else converted
     return Operand(operand.count, scalars, operand.things, operand.failure)
 
 
 def _without_schema(records: Records, node: Node) -> Operand:
     """Return values without a schema in the types of JSON."""
     objects = connect_values(records, node)
-    kinds = [next((k for t, k in _OF_PYTHON if isinstance(each, t)), None) for each in objects]
+    kinds = [next((k for t, k in _OF_PYTHON if isinstance(value, t)), None) for value in objects]
     scalars = {
         kind: pa.array(
-            [each if k is kind else None for each, k in zip(objects, kinds, strict=True)],
+            [value if k is kind else None for value, k in zip(objects, kinds, strict=True)],
             _ARROW[kind],
         )
         for kind in dict.fromkeys(kinds)
         if kind is not None
     }
-    parts = np.array([isinstance(each, dict | list) for each in objects], np.bool_)
+    parts = np.array([isinstance(value, dict | list) for value in objects], np.bool_)
     return Operand(len(objects), scalars, [(parts, node)] if parts.any() else ())
 
 
 def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
     """Return the values of one operand where the condition is true, otherwise those of the
     other."""
-    one, other = then.where(condition), otherwise.where(~condition)
-    scalars = dict(one.scalars)
-    for kind, array in other.scalars.items():
+    of_then, of_otherwise = then.where(condition), otherwise.where(~condition)
+    scalars = dict(of_then.scalars)
+    for kind, array in of_otherwise.scalars.items():
         if kind in scalars:
             first, second = scalars[kind], array
             if kind is ScalarKind.DECIMAL:
@@ -279,8 +279,8 @@ def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
             scalars[kind] = pc.coalesce(first, second)
         else:
             scalars[kind] = array
-    made = Operand(one.count, scalars, [*one.things, *other.things])
-    return made.failing_as(one, other)
+    operand = Operand(of_then.count, scalars, [*of_then.things, *of_otherwise.things])
+    return operand.failing_as(of_then, of_otherwise)
 
 
 def same_scale(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -295,5 +295,5 @@ def each_distinct(
 ) -> pa.Array:
     """Return the results of a function for texts, called once for each distinct text."""
     encoded = array.dictionary_encode()
-    made = pa.array([function(text) for text in encoded.dictionary.to_pylist()], kind)
-    return made.take(encoded.indices)
+    results = pa.array([function(text) for text in encoded.dictionary.to_pylist()], kind)
+    return results.take(encoded.indices)

@@ -99,7 +99,7 @@ class _PythonTranslation:
             case ast.Subscript(value=of, slice=ast.Constant(value=str(name))):
                 return MemberAccess(self.tree(of), name, is_property=False)
             case ast.BoolOp(op=op, values=values):
-                return self.junction(op, [self.tree(each) for each in values])
+                return self.junction(op, [self.tree(value) for value in values])
             case ast.UnaryOp(op=ast.Not(), operand=of):
                 return Not(self.tree(of))
             case ast.UnaryOp(op=ast.USub(), operand=of):
@@ -140,8 +140,8 @@ class _PythonTranslation:
     def junction(self, op: ast.boolop, trees: list[Tree]) -> Tree:
         """Return the tree of `and` or `or`, whose value is one of their operands."""
         if isinstance(op, ast.And):
-            return balanced(trees, lambda one, other: Conditional(one, other, one))
-        return balanced(trees, lambda one, other: Conditional(one, one, other))
+            return balanced(trees, lambda left, right: Conditional(left, right, left))
+        return balanced(trees, lambda left, right: Conditional(left, left, right))
 
     def negative(self, tree: Tree) -> Tree:
         if isinstance(tree, LiteralTree) and tree.kind in (
@@ -153,16 +153,16 @@ class _PythonTranslation:
         return Negative(tree)
 
     def comparison(self, node: ast.Compare) -> Tree:
-        left, made = node.left, None
-        one = self.tree(left)
+        left, chain = node.left, None
+        left_operand = self.tree(left)
         for op, right in zip(node.ops, node.comparators, strict=True):
             other = self.operand(op, right)
-            step = self.compared(node, one, op, right, other)
-            made = step if made is None else And(made, step)
+            step = self.compared(node, left_operand, op, right, other)
+            chain = step if chain is None else And(chain, step)
             if other is not None:
-                one = other
-        assert made is not None
-        return made
+                left_operand = other
+        assert chain is not None
+        return chain
 
     def operand(self, op: ast.cmpop, right: ast.expr) -> Tree | None:
         is_list = isinstance(op, ast.In | ast.NotIn) and isinstance(
@@ -199,10 +199,10 @@ class _PythonTranslation:
         if not isinstance(node.func, ast.Attribute):
             raise self.refuse(node, "there is no function but len")
         name, of = node.func.attr, self.tree(node.func.value)
-        arguments = [self.tree(each) for each in node.args]
-        literals = [each for each in arguments if isinstance(each, LiteralTree)]
+        arguments = [self.tree(argument) for argument in node.args]
+        literals = [argument for argument in arguments if isinstance(argument, LiteralTree)]
         if len(literals) < len(arguments) or any(
-            each.kind is not ScalarKind.TEXT for each in literals
+            literal.kind is not ScalarKind.TEXT for literal in literals
         ):
             raise self.refuse(node, f"{name} takes constant texts only")
         if name == "get" and len(literals) == 1:

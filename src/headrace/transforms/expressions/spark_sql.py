@@ -122,7 +122,7 @@ class _SqlTranslation:
         self.text = text
 
     def refuse(self, node: exp.Expression, what: str) -> HeadraceError:
-        starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         return not_understood(self.text, min(starts, default=0), what)
 
     def tree(self, node: Any) -> Tree:
@@ -159,7 +159,7 @@ class _SqlTranslation:
 
     def each(self, node: exp.And | exp.Or) -> list[Tree]:
         """Return the operands of a chain of AND or of OR."""
-        return [self.tree(each) for each in node.flatten()]
+        return [self.tree(operand) for operand in node.flatten()]
 
     def predicate(self, node: Any) -> Tree:
         match node:
@@ -182,15 +182,15 @@ class _SqlTranslation:
             case exp.Case():
                 return self.case(node)
             case exp.Coalesce():
-                made = (
+                coalesced = (
                     LiteralTree(None, None)
                     if not node.expressions
                     else self.tree(node.expressions[-1])
                 )
-                for each in reversed([node.this, *node.expressions[:-1]]):
-                    operand = self.tree(each)
-                    made = Conditional(IsNull(operand), made, operand)
-                return made
+                for argument in reversed([node.this, *node.expressions[:-1]]):
+                    operand = self.tree(argument)
+                    coalesced = Conditional(IsNull(operand), coalesced, operand)
+                return coalesced
             case exp.Concat():
                 first, *others = map(self.tree, node.expressions)
                 for other in others:
@@ -202,10 +202,10 @@ class _SqlTranslation:
         first, *names = [part.name for part in node.parts]
         if first not in VARIABLES:
             raise self.refuse(node, f"{first} is not a variable; there are {', '.join(VARIABLES)}")
-        made: Tree = Variable(first)
+        member: Tree = Variable(first)
         for name in names:
-            made = MemberAccess(made, name)
-        return made
+            member = MemberAccess(member, name)
+        return member
 
     def indexed(self, node: exp.Bracket) -> Tree:
         if len(node.expressions) != 1:
@@ -243,16 +243,16 @@ class _SqlTranslation:
         return Match(self.tree(node.this), compiled, False)
 
     def case(self, node: exp.Case) -> Tree:
-        made: Tree = LiteralTree(None, None)
+        result: Tree = LiteralTree(None, None)
         if node.args.get("default") is not None:
-            made = self.tree(node.args["default"])
+            result = self.tree(node.args["default"])
         subject = None if node.this is None else self.tree(node.this)
         for branch in reversed(node.args["ifs"]):
             test = self.tree(branch.this)
             if subject is not None:
                 test = Comparison(Operator.EQUAL, subject, test)
-            made = Conditional(test, self.tree(branch.args["true"]), made)
-        return made
+            result = Conditional(test, self.tree(branch.args["true"]), result)
+        return result
 
     def conditional(
         self, test: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None

@@ -228,7 +228,7 @@ def depth(tree: Tree) -> int:
     """
     level, deep = [tree], 0
     while level and deep <= DEEPEST:
-        below = {id(child): child for each in level for child in children(each)}
+        below = {id(child): child for parent in level for child in children(parent)}
         level, deep = list(below.values()), deep + 1
     return deep
 

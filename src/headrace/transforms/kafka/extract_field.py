@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.field_paths import node_at, parse_path, value_at
 from headrace.transforms.kafka.nulls import NullsOptions
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
@@ -37,7 +37,7 @@ class ExtractFieldOptions(NullsOptions):
 class ExtractField:
     """See OF_VALUE."""
 
-    def __init__(self, options: ExtractFieldOptions, part: Part) -> None:
+    def __init__(self, options: ExtractFieldOptions, part: RecordPart) -> None:
         self._field = options.field
         self._path: tuple[str, ...] = (options.field,)
         if options.field_syntax_version == "V2":
@@ -49,7 +49,7 @@ class ExtractField:
     @property
     def ordering(self) -> Ordering:
         """Keys with fewer fields may become equal."""
-        return Ordering.NONE if self._part.part is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part.part is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.no_such_field")."""
@@ -75,7 +75,7 @@ class ExtractField:
         return self._part.part.in_shape(shape, with_defaults(node) if self._defaults else node)
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
-        return [value_at(each, self._path) for each in maps]
+        return [value_at(entries, self._path) for entries in maps]
 
 
 def _parsed(text: str) -> tuple[str, ...]:
@@ -95,9 +95,12 @@ OF_KEY = Declaration(
     "ExtractField$Key",
     _MEANING,
     ExtractFieldOptions,
-    partial(ExtractField, part=Part.KEY),
+    partial(ExtractField, part=RecordPart.KEY),
     example=Example({"total": 5}, {"field": "id"}, key={"id": 1}),
 )
 OF_VALUE = Declaration(
-    "ExtractField$Value", _MEANING, ExtractFieldOptions, partial(ExtractField, part=Part.VALUE)
+    "ExtractField$Value",
+    _MEANING,
+    ExtractFieldOptions,
+    partial(ExtractField, part=RecordPart.VALUE),
 )

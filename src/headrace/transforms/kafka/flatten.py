@@ -15,7 +15,7 @@ from headrace.connect.trees import as_struct, member, with_defaults, with_schema
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.path_lengths import PathLengths
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
@@ -37,7 +37,7 @@ class Flatten:
 
     ordering = Ordering.KEEPS_KEY
 
-    def __init__(self, options: FlattenOptions, part: Part) -> None:
+    def __init__(self, options: FlattenOptions, part: RecordPart) -> None:
         self._delimiter = options.delimiter
         self._part = PartTransform(part, "Flatten")
         self._shapes = PerShape(self._flattened)
@@ -59,7 +59,7 @@ class Flatten:
         return self._part.part.in_shape(shape, rebuilt(struct, members))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
-        return [dict(self._entries(each, "", PathLengths())) for each in maps]
+        return [dict(self._entries(entries, "", PathLengths())) for entries in maps]
 
     def _entries(
         self, entries: Mapping[str, object], prefix: str, lengths: PathLengths
@@ -109,11 +109,11 @@ def flattened(
 
 
 _MEANING = "Moves the fields of inner structs to the outer struct, named by their paths."
-OF_KEY = Declaration("Flatten$Key", _MEANING, FlattenOptions, partial(Flatten, part=Part.KEY))
+OF_KEY = Declaration("Flatten$Key", _MEANING, FlattenOptions, partial(Flatten, part=RecordPart.KEY))
 OF_VALUE = Declaration(
     "Flatten$Value",
     _MEANING,
     FlattenOptions,
-    partial(Flatten, part=Part.VALUE),
+    partial(Flatten, part=RecordPart.VALUE),
     example=Example({"id": 1, "address": {"city": "Łódź", "zip": None}}, {"delimiter": "_"}),
 )

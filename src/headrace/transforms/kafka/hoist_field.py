@@ -13,7 +13,7 @@ from headrace.connect.evaluation.values import connect_values
 from headrace.connect.records import Node, Records, Shape, struct_of
 from headrace.connect.schema import SCHEMALESS, Type
 from headrace.transforms.example import Example
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -28,7 +28,7 @@ class HoistField:
 
     ordering = Ordering.KEEPS_KEY
 
-    def __init__(self, options: HoistFieldOptions, part: Part) -> None:
+    def __init__(self, options: HoistFieldOptions, part: RecordPart) -> None:
         self._field = options.field
         self._part = part
         self._shapes = PerShape(self._hoisted)
@@ -65,12 +65,12 @@ class HoistField:
 
 _MEANING = "Puts the whole key or value into one field of a struct."
 OF_KEY = Declaration(
-    "HoistField$Key", _MEANING, HoistFieldOptions, partial(HoistField, part=Part.KEY)
+    "HoistField$Key", _MEANING, HoistFieldOptions, partial(HoistField, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
     "HoistField$Value",
     _MEANING,
     HoistFieldOptions,
-    partial(HoistField, part=Part.VALUE),
+    partial(HoistField, part=RecordPart.VALUE),
     example=Example({"id": 1}, {"field": "order"}),
 )

@@ -26,7 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _TIMESTAMP = Schema(Type.INT64, name="org.apache.kafka.connect.data.Timestamp", version=1)
@@ -113,7 +113,7 @@ class _Inserted(NamedTuple):
 class InsertField:
     """See OF_VALUE."""
 
-    def __init__(self, options: InsertFieldOptions, part: Part) -> None:
+    def __init__(self, options: InsertFieldOptions, part: RecordPart) -> None:
         self._options = options
         self._part = PartTransform(part, "InsertField")
         self._made = PerShape(self._inserted)
@@ -123,7 +123,7 @@ class InsertField:
         """A partition or time in the key turns one key into several."""
         options = self._options
         varies = options.partition_field or options.timestamp_field
-        return Ordering.NONE if self._part.part is Part.KEY and varies else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part.part is RecordPart.KEY and varies else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
@@ -156,11 +156,11 @@ class InsertField:
         ):
             if field is None:
                 continue
-            made: Node = node
+            source: Node = node
             if field is options.partition_field:
-                made = partitions = column_of(Schema(Type.INT32, optional=field.optional))
+                source = partitions = column_of(Schema(Type.INT32, optional=field.optional))
             schema = _TIMESTAMP if field is options.timestamp_field else node.schema
-            members.append((field.name, with_schema(made, schema.as_optional(field.optional))))
+            members.append((field.name, with_schema(source, schema.as_optional(field.optional))))
         struct = rebuilt(struct, members)
         return _Inserted(self._part.part.in_shape(shape, struct), partitions)
 
@@ -169,9 +169,9 @@ class InsertField:
         times: list[object] = [None] * len(records)
         if records.shape.timestamp is not None:
             times = connect_values(records, records.shape.timestamp)
-        made: list[object] = []
-        for each, partition, time in zip(maps, _partitions(records), times, strict=True):
-            inserted = dict(each)
+        results: list[object] = []
+        for entries, partition, time in zip(maps, _partitions(records), times, strict=True):
+            inserted = dict(entries)
             if options.topic_field is not None:
                 inserted[options.topic_field.name] = records.shape.topic
             if options.partition_field is not None and partition is not None:
@@ -180,8 +180,8 @@ class InsertField:
                 inserted[options.timestamp_field.name] = time
             if options.static_field is not None:
                 inserted[options.static_field.name] = options.static_value
-            made.append(inserted)
-        return made
+            results.append(inserted)
+        return results
 
 
 def _require(field: InsertedField | None, part: str, is_missing: bool) -> None:
@@ -201,10 +201,10 @@ def _partitions(records: Records) -> list[int | None]:
 
 _MEANING = "Puts the topic, the partition, the record's time or a fixed text into a field."
 OF_KEY = Declaration(
-    "InsertField$Key", _MEANING, InsertFieldOptions, partial(InsertField, part=Part.KEY)
+    "InsertField$Key", _MEANING, InsertFieldOptions, partial(InsertField, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
-    "InsertField$Value", _MEANING, InsertFieldOptions, partial(InsertField, part=Part.VALUE),
+    "InsertField$Value", _MEANING, InsertFieldOptions, partial(InsertField, part=RecordPart.VALUE),
     example=Example(
         {"id": 1},
         {"topic.field": "topic", "timestamp.field": "at", "static.field": "of",

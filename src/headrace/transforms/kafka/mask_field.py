@@ -21,7 +21,7 @@ from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _EMPTY: dict[Type, object] = {
@@ -74,7 +74,7 @@ class _Masks(NamedTuple):
 class MaskField:
     """See OF_VALUE."""
 
-    def __init__(self, options: MaskFieldOptions, part: Part) -> None:
+    def __init__(self, options: MaskFieldOptions, part: RecordPart) -> None:
         if options.replacement == "":
             raise WrongOption(
                 "transforms.empty_replacement",
@@ -91,7 +91,7 @@ class MaskField:
     @property
     def ordering(self) -> Ordering:
         """Masked keys may become equal."""
-        return Ordering.NONE if self._part.part is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part.part is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform."""
@@ -128,13 +128,16 @@ class MaskField:
                     columns.append((masked, node, mask))
                 node = masked
             members[name] = node
-        made = self._part.part.in_shape(shape, with_fields(struct, members))
-        return _Masks(made, tuple(columns), tuple(refused))
+        masked_shape = self._part.part.in_shape(shape, with_fields(struct, members))
+        return _Masks(masked_shape, tuple(columns), tuple(refused))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         return [
-            {**each, **{name: self._masked_value(name, each.get(name)) for name in self._fields}}
-            for each in maps
+            {
+                **entries,
+                **{name: self._masked_value(name, entries.get(name)) for name in self._fields},
+            }
+            for entries in maps
         ]
 
     def _masked_value(self, name: str, value: object) -> object:
@@ -207,22 +210,24 @@ def _decimal(text: str, scale: int) -> Decimal:
 
 
 def _not_masked(name: str, schema: Schema, replacement: str | None) -> HeadraceError:
-    shown = "" if replacement is None else f" with {replacement!r}"
+    detail = "" if replacement is None else f" with {replacement!r}"
     return HeadraceError(
         "transforms.not_maskable",
         f"the field {name} is of type {schema.name or schema.type.value}, which MaskField does not "
-        f"mask{shown}",
+        f"mask{detail}",
         "Leave the field out with ReplaceField, or mask it without a replacement.",
     )
 
 
 _MEANING = "Hides values of fields: 0, an empty text, or a replacement."
-OF_KEY = Declaration("MaskField$Key", _MEANING, MaskFieldOptions, partial(MaskField, part=Part.KEY))
+OF_KEY = Declaration(
+    "MaskField$Key", _MEANING, MaskFieldOptions, partial(MaskField, part=RecordPart.KEY)
+)
 OF_VALUE = Declaration(
     "MaskField$Value",
     _MEANING,
     MaskFieldOptions,
-    partial(MaskField, part=Part.VALUE),
+    partial(MaskField, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "card": "4556 7375", "limit": 500},
         {"fields": "card,limit"},

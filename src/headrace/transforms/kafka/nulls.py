@@ -7,7 +7,7 @@ from headrace.config.kinds import BOOLEAN
 from headrace.config.property import Group, Property
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import RecordPart
 
 
 class NullsOptions(Configuration):
@@ -22,7 +22,7 @@ class NullsOptions(Configuration):
     )
 
 
-def require_part(records: Records, part: Part, purpose: str) -> None:
+def require_part(records: Records, part: RecordPart, purpose: str) -> None:
     """Raises HeadraceError("transforms.part_is_null") when a record lacks the part."""
     if part.absent(records).any():
         raise HeadraceError(

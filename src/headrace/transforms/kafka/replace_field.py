@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -57,7 +57,7 @@ class ReplaceFieldOptions(NullsOptions):
 class ReplaceField:
     """See OF_VALUE."""
 
-    def __init__(self, options: ReplaceFieldOptions, part: Part) -> None:
+    def __init__(self, options: ReplaceFieldOptions, part: RecordPart) -> None:
         self._exclude = frozenset(options.exclude)
         self._include = frozenset(options.include)
         self._renames = dict(options.renames)
@@ -70,7 +70,7 @@ class ReplaceField:
         """Keys may become equal if fields are removed, or if two fields get the same name."""
         names = self._renames.values()
         leaves_out = self._exclude or self._include or len(set(names)) < len(names)
-        is_of_key = self._part.part is Part.KEY
+        is_of_key = self._part.part is RecordPart.KEY
         return Ordering.NONE if is_of_key and leaves_out else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -106,20 +106,20 @@ class ReplaceField:
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         return [
-            {renamed: value for name, value in each.items() if (renamed := self._name(name))}
-            for each in maps
+            {renamed: value for name, value in entries.items() if (renamed := self._name(name))}
+            for entries in maps
         ]
 
 
 _MEANING = "Leaves out fields, keeps only some fields, or renames them."
 OF_KEY = Declaration(
-    "ReplaceField$Key", _MEANING, ReplaceFieldOptions, partial(ReplaceField, part=Part.KEY)
+    "ReplaceField$Key", _MEANING, ReplaceFieldOptions, partial(ReplaceField, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
     "ReplaceField$Value",
     _MEANING,
     ReplaceFieldOptions,
-    partial(ReplaceField, part=Part.VALUE),
+    partial(ReplaceField, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "name": "Ann", "secret": "s3"}, {"exclude": "secret", "renames": "id:key"}
     ),

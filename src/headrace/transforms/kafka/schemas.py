@@ -25,5 +25,5 @@ def rebuilt(struct: Struct, members: Sequence[tuple[str, Node]]) -> Struct:
             f"a struct {struct.schema.name or ''} would have two fields {twice}",
             "Choose another name for one of them.",
         )
-    made = with_fields(struct, by_name)
-    return replace(made, schema=replace(made.schema, optional=False, default=None))
+    result = with_fields(struct, by_name)
+    return replace(result, schema=replace(result.schema, optional=False, default=None))

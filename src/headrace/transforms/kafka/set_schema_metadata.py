@@ -14,7 +14,7 @@ from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
@@ -42,7 +42,7 @@ class SetSchemaMetadata:
 
     ordering = Ordering.KEEPS_KEY
 
-    def __init__(self, options: SetSchemaMetadataOptions, part: Part) -> None:
+    def __init__(self, options: SetSchemaMetadataOptions, part: RecordPart) -> None:
         if options.schema_name is None and options.schema_version is None:
             raise WrongOption(
                 "transforms.nothing_to_set",
@@ -75,7 +75,7 @@ class SetSchemaMetadata:
         assert node is not None
         struct = as_struct(node)
         if struct is not None and options.replace_null_with_default:
-            members = {name: with_defaults(each) for name, each in fields(struct).items()}
+            members = {name: with_defaults(member) for name, member in fields(struct).items()}
             node = with_fields(struct, members)
         schema = node.schema
         if options.schema_name is not None:
@@ -90,12 +90,12 @@ OF_KEY = Declaration(
     "SetSchemaMetadata$Key",
     _MEANING,
     SetSchemaMetadataOptions,
-    partial(SetSchemaMetadata, part=Part.KEY),
+    partial(SetSchemaMetadata, part=RecordPart.KEY),
 )
 OF_VALUE = Declaration(
     "SetSchemaMetadata$Value",
     _MEANING,
     SetSchemaMetadataOptions,
-    partial(SetSchemaMetadata, part=Part.VALUE),
+    partial(SetSchemaMetadata, part=RecordPart.VALUE),
     example=Example({"id": 1}, {"schema.name": "shop.Order", "schema.version": "2"}),
 )

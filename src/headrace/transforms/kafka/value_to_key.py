@@ -15,7 +15,7 @@ from headrace.connect.trees import as_struct, member, with_defaults
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
-from headrace.transforms.parts import Part, kind_of
+from headrace.transforms.parts import RecordPart, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -41,7 +41,7 @@ class ValueToKey:
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.no_such_field") and
         ("transforms.not_a_struct")."""
-        require_part(records, Part.VALUE, "ValueToKey")
+        require_part(records, RecordPart.VALUE, "ValueToKey")
         value = records.shape.value
         if value is not None and value.schema.type is Type.ANY:
             return self._maps(records)

@@ -39,7 +39,9 @@ class OutboxRouter:
     def __init__(self, options: OutboxOptions, prefix: str, words: tuple[str, str]) -> None:
         """Raises HeadraceError("transforms.bad_placement") and ("transforms.bad_replacement")."""
         self.columns = Columns.of(options, prefix)
-        self.has_envelope = any(each.place is Place.ENVELOPE for each in self.columns.placements)
+        self.has_envelope = any(
+            placement.place is Place.ENVELOPE for placement in self.columns.placements
+        )
         self._route = options.route_by_field
         self._prefix = prefix
         self._row_word, self._field_word = words

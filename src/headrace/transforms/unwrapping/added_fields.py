@@ -150,15 +150,15 @@ class AddedHeaders:
         """Return the headers of tombstones, whose operation is a delete. `envelope`: the shape's,
         if it has one; its nodes are valid for the delete before the tombstone, whose headers come
         first if both share them."""
-        made: list[tuple[str, Node]] = []
+        added: list[tuple[str, Node]] = []
         if envelope is not None and self._are_shared:
             for entry, node in self._of(envelope):
                 # The row of a tombstone has no operation.
-                shown = Constant(node.schema, "d") if entry.is_operation else node
-                made.append((entry.name, shown))
+                operation_or_node = Constant(node.schema, "d") if entry.is_operation else node
+                added.append((entry.name, operation_or_node))
         operation = Constant(Schema(Type.STRING), "d")
-        made += [(entry.name, operation) for entry in self._entries if entry.is_operation]
-        return with_headers(shape, made)
+        added += [(entry.name, operation) for entry in self._entries if entry.is_operation]
+        return with_headers(shape, added)
 
     def _of(self, envelope: Struct) -> Iterator[tuple[AddedField, Node]]:
         for entry in self._entries:

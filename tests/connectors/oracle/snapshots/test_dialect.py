@@ -14,7 +14,7 @@ from headrace.connectors.oracle.reading.chunk_query import RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, sql_at
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 TYPES = [
@@ -75,7 +75,7 @@ def test_no_text_of_a_bound_leaves_its_literal(text: str, name: str) -> None:
 
 
 def test_rows_are_read_as_of_the_snapshot_and_after_a_row_as_of_a_later_scn() -> None:
-    chunk = Chunk(0, 1, Cut.KEY, lower=("5",), upper=("9",))
+    chunk = Chunk(0, 1, ChunkKind.KEY, lower=("5",), upper=("9",))
     query = RowsQuery(("S", "T"), (ID, AT), (ID,), chunk, 70, may_read_later=True)
     columns = '"t"."ID", TO_CHAR("t"."AT", \'SYYYY-MM-DD HH24:MI:SS.FF9\') AS "AT"'
     assert query.statement(70) == (
@@ -91,7 +91,7 @@ def test_rows_are_read_as_of_the_snapshot_and_after_a_row_as_of_a_later_scn() ->
 @pytest.mark.parametrize("name", ["SDO_GEOMETRY", "ANYDATA", "MY_TYPE"])
 def test_columns_of_object_types_are_read_as_null(name: str) -> None:
     shape = Column("SHAPE", OracleType.of(name, 1), not_null=False)
-    chunk = Chunk(0, 1, Cut.WHOLE)
+    chunk = Chunk(0, 1, ChunkKind.WHOLE)
     query = RowsQuery(("S", "T"), (ID, shape), (), chunk, 70)
     assert query.statement(70) == ('SELECT "t"."ID", NULL AS "SHAPE" FROM "S"."T" AS OF SCN 70 "t"')
 
@@ -106,7 +106,12 @@ def test_every_statement_that_is_put_together_is_one_of_those_that_are_sent() ->
         at.bounds(("S", "T"), [ID], [], alone=True, size=10, count=3),
         at.rows(("S", "T"), at.columns(["ID"]), [ID], [], limit=9),
         RowsQuery(
-            ("S", "T"), (ID,), (), Chunk(0, 1, Cut.WHOLE), 70, override="SELECT 1 ID FROM DUAL"
+            ("S", "T"),
+            (ID,),
+            (),
+            Chunk(0, 1, ChunkKind.WHOLE),
+            70,
+            override="SELECT 1 ID FROM DUAL",
         ).statement(70),
     ]
     for statement in statements:

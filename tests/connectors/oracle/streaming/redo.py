@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.forms import LiteralForm
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.redo.tables import RedoColumn, RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
@@ -25,7 +25,7 @@ def statements() -> RedoStatements:
     """The reader of the tables' statements: S.T1 has the number 0."""
     made = RedoStatements()
     for count in (1, 2):
-        columns = tuple(RedoColumn(name, Form.TEXT) for name in COLUMNS[:count])
+        columns = tuple(RedoColumn(name, LiteralForm.TEXT) for name in COLUMNS[:count])
         made.add(RedoTable("S", f"T{count}", columns))
     return made
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.images import ABSENT, cells, make_image
-from headrace.connectors.oracle.redo.tables import Form, RedoColumn, RedoTable
+from headrace.connectors.oracle.redo.tables import LiteralForm, RedoColumn, RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs import frames
 from headrace.connectors.oracle.streaming.lobs.changes import LobTable
@@ -30,10 +30,10 @@ TABLE = RedoTable(
     "S",
     "T",
     (
-        RedoColumn("ID", Form.NUMBER),
-        RedoColumn("V", Form.TEXT),
-        RedoColumn("C", Form.TEXT, is_apart=True),
-        RedoColumn("B", Form.BYTES, is_apart=True),
+        RedoColumn("ID", LiteralForm.NUMBER),
+        RedoColumn("V", LiteralForm.TEXT),
+        RedoColumn("C", LiteralForm.TEXT, is_apart=True),
+        RedoColumn("B", LiteralForm.BYTES, is_apart=True),
     ),
 )
 COLUMNS = tuple(

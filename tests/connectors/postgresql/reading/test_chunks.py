@@ -18,7 +18,7 @@ from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
 from headrace.connectors.registry import parse_configuration
 from headrace.connectors.waiting import Waiting
-from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
+from headrace.snapshots.chunks import Chunk, ChunkKind, rows_per_chunk
 from headrace.snapshots.tables import SnapshotTable
 from tests.servers.postgresql import Database
 
@@ -52,7 +52,7 @@ def planned(source: PostgresSnapshotSource, table: SnapshotTable, rows: int) -> 
         lower = None
         while True:
             upper = source.next_bound(table, leaf, lower, rows)
-            chunks.append(Chunk(0, len(chunks), Cut.KEY, number, lower, upper))
+            chunks.append(Chunk(0, len(chunks), ChunkKind.KEY, number, lower, upper))
             if upper is None:
                 break
             lower = upper
@@ -116,7 +116,7 @@ def test_chunks_by_any_type_of_key_are_the_table(database: Database, kind: str) 
     )
     with held(database) as source, database.connect() as connection:
         table = table_of(source)
-        assert table.kind == Cut.KEY
+        assert table.kind == ChunkKind.KEY
         chunks = planned(source, table, 3 if kind == "enum" else 37)
         assert len(chunks) > 1
         pieces = [copied(source, table, chunk) for chunk in chunks]
@@ -137,7 +137,7 @@ def test_chunks_by_a_composite_key_are_the_table(database: Database, size: int) 
     )
     with held(database) as source:
         table = table_of(source, "Odd t")
-        assert table.kind == Cut.KEY
+        assert table.kind == ChunkKind.KEY
         pieces = [copied(source, table, c) for c in planned(source, table, size)]
     assert Counter(row.split(b"\t")[0] for p in pieces for row in p) == Counter(
         str(i).encode() for i in range(1, 401)
@@ -152,13 +152,13 @@ def test_chunks_by_page_are_the_table(database: Database) -> None:
     )
     with held(database) as source:
         table = table_of(source)
-        assert table.kind == Cut.PAGES
+        assert table.kind == ChunkKind.PAGES
         assert table.pages > 10
         bounds = [None, *range(3, table.pages, 3), None]
         rows = [
             row
             for i, (lower, upper) in enumerate(itertools.pairwise(bounds))
-            for row in copied(source, table, Chunk(0, i, Cut.PAGES, 0, lower, upper))
+            for row in copied(source, table, Chunk(0, i, ChunkKind.PAGES, 0, lower, upper))
         ]
     assert sorted(int(row.split(b"\t")[0]) for row in rows) == list(range(1, 501))
 
@@ -206,13 +206,15 @@ def test_partitions_are_chunked_one_by_one(database: Database) -> None:
 @pytest.mark.parametrize(
     ("key", "cut"),
     [
-        ("UNIQUE (a)", Cut.PAGES),
-        ("UNIQUE (b)", Cut.KEY),
-        ("UNIQUE (b) INCLUDE (a)", Cut.KEY),
-        ("CHECK (a > 0)", Cut.PAGES),
+        ("UNIQUE (a)", ChunkKind.PAGES),
+        ("UNIQUE (b)", ChunkKind.KEY),
+        ("UNIQUE (b) INCLUDE (a)", ChunkKind.KEY),
+        ("CHECK (a > 0)", ChunkKind.PAGES),
     ],
 )
-def test_only_keys_without_nulls_are_chunked_by_key(database: Database, key: str, cut: Cut) -> None:
+def test_only_keys_without_nulls_are_chunked_by_key(
+    database: Database, key: str, cut: ChunkKind
+) -> None:
     database.execute(f"CREATE TABLE t (a int, b int NOT NULL, {key})")
     database.execute("INSERT INTO t VALUES (1, 1)")
     with held(database) as source:

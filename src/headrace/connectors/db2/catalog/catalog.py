@@ -104,8 +104,10 @@ class Catalog:
         ]
         if not names:
             return {}
-        shown = ", ".join(map(quoted, names))
-        cursor = self._connection.cursor(f"SELECT {shown} FROM {quoted(schema, name)} WHERE 0 = 1")
+        columns = ", ".join(map(quoted, names))
+        cursor = self._connection.cursor(
+            f"SELECT {columns} FROM {quoted(schema, name)} WHERE 0 = 1"
+        )
         try:
             return {column: cursor.scale(place) for place, column in enumerate(names)}
         finally:

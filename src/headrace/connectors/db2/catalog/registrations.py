@@ -35,13 +35,13 @@ def registrations(
 ) -> list[Registration]:
     """Return all registrations, ordered by table and by where they begin. `begun_at`: only those
     whose change tables begin at this number or after it. Raises DriverError."""
-    made = []
+    found_registrations = []
     parameters = () if begun_at is None else (begun_at,)
     query = sql.registrations(config, begun=begun_at is not None)
     for row in connection.rows(query, parameters):
         source_schema, source_table, change_schema, change_table, *lsns, state, pairs = row
         old, new, synchpoint = (None if lsn is None else bytes(lsn) for lsn in lsns)
-        made.append(
+        found_registrations.append(
             Registration(
                 source_schema.rstrip(),
                 source_table.rstrip(),
@@ -54,7 +54,7 @@ def registrations(
                 (pairs or "Y") == "Y",
             )
         )
-    return sorted(made, key=_order)
+    return sorted(found_registrations, key=_order)
 
 
 def _order(registration: Registration) -> tuple[str, str, int, str]:

@@ -23,10 +23,10 @@ def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
         if known is not None and known.code in (REFUSED, "db2.table_gone"):
             return
         raise
-    held = {(schema.rstrip(), table.rstrip()) for schema, table in rows}
+    protected = {(schema.rstrip(), table.rstrip()) for schema, table in rows}
     unprotected = {
         (registration.source_schema, registration.source_table) for registration in registered
-    } - held
+    } - protected
     free = [table for table in checked.tables if table.path in unprotected]
     if not free:
         return

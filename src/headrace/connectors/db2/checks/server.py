@@ -14,18 +14,18 @@ def check_clock(checked: Checked) -> None:
     ((_, distance),) = checked.connection.rows(sql.CURRENT_TIME)
     seconds, zone = distance_s(distance), checked.config.headrace_capture_time_zone
     minutes = abs(seconds) // 60
-    shown = f"UTC{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
+    utc_offset = f"UTC{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
     if zone is not None:
         named = f"times of commits are of the time zone {zone} (headrace.capture.time.zone)"
-        checked.ok("time_zone", f"The server's clock shows {shown}; {named}")
+        checked.ok("time_zone", f"The server's clock shows {utc_offset}; {named}")
     elif seconds:
         checked.warn(
             "time_zone",
-            f"The server's clock shows {shown}, as long as no daylight saving time begins or "
+            f"The server's clock shows {utc_offset}, as long as no daylight saving time begins or "
             "ends: commits from before such a change that are read after it get times that are an "
             "hour off",
             "Set headrace.capture.time.zone to its time zone, such as Europe/Berlin, or to "
-            f"{shown[3:]} where its clock is never changed.",
+            f"{utc_offset[3:]} where its clock is never changed.",
         )
     else:
         checked.ok("time_zone", "The server's clock shows UTC")

@@ -126,9 +126,9 @@ class Db2ChunkSource(DriverChunks[int]):
     """See DriverChunks."""
 
     def __init__(self, config: Db2Config, capture: Capture) -> None:
-        kept = kept_connection(config)
-        targets = ChunkTargets(snapshot_catalog(kept.get), capture, SQLGLOT)
-        super().__init__(config, kept, targets, capture.key_rendering, lambda: _Lane(config))
+        session = kept_connection(config)
+        targets = ChunkTargets(snapshot_catalog(session.get), capture, SQLGLOT)
+        super().__init__(config, session, targets, capture.key_rendering, lambda: _Lane(config))
         self._config, self._lsn_bytes = config, LSN_BYTES
 
     def position(self) -> int:

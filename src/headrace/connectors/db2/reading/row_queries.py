@@ -30,9 +30,9 @@ class Db2Rows:
 
     def open(self, *, patient: bool) -> Db2RowQueries:  # noqa: ARG002
         """See the protocol: database.query.timeout.ms limits every query."""
-        kept = kept_connection(self.config)
-        kept.get()
-        return Db2RowQueries(kept)
+        session = kept_connection(self.config)
+        session.get()
+        return Db2RowQueries(session)
 
 
 class Db2RowQueries(DriverRowQueries[Connection]):

@@ -52,9 +52,9 @@ def isolation_of(config: Db2Config) -> Isolation:
 def images_of(facts: RelationFacts, cursor: Cursor) -> Db2Images:
     """Return the converter of a cursor's rows to images: columns by their names; columns that it
     does not return are null."""
-    given = {name: place for place, name in enumerate(cursor.columns)}
+    places = {name: place for place, name in enumerate(cursor.columns)}
     return images_at(
-        facts.name, facts.columns, [given.get(column.name) for column in facts.columns]
+        facts.name, facts.columns, [places.get(column.name) for column in facts.columns]
     )
 
 

@@ -33,7 +33,7 @@ from headrace.relational.history.store import MemoryStore
 from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.driver_snapshots import ASKING, TAKING, DriverSnapshots
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.snapshot_source import HeldSnapshot
 from headrace.snapshots.tables import Leaf
@@ -58,7 +58,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     page_bytes = PAGE_BYTES
     sql = SQL
     dialect = SQLGLOT
-    keyless = Cut.WHOLE
+    keyless = ChunkKind.WHOLE
     _connector = CONNECTOR
 
     def __init__(
@@ -69,12 +69,12 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         reads_rows: bool = True,
         memory: MemoryStore | None = None,
     ) -> None:
-        kept = kept_connection(config, isolation_of(config))
+        session = kept_connection(config, isolation_of(config))
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get),
-            kept,
+            snapshot_catalog(session.get),
+            session,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
@@ -173,11 +173,11 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         facts: RelationFacts,
     ) -> str:
         override = self._overrides.statements.get(table.name)
-        if chunk.kind is Cut.WHOLE and override is not None and condition is None:
+        if chunk.kind is ChunkKind.WHOLE and override is not None and condition is None:
             return override
         needed = {*needed_columns(facts), *table.key}
-        shown = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
-        return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, shown)
+        columns = [sql.readable(table.by_name[name]) for name in facts.cell_names if name in needed]
+        return SQL.chunk(leaf.path, (), table.key_columns, chunk, condition, columns)
 
 
 Db2Snapshot = Snapshot[Db2Position, Db2State]

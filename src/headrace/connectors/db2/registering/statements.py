@@ -72,12 +72,17 @@ def adding(
     # No empty literals: with Oracle's compatibility they are null.
     lsn = f"CAST(X'00' AS {_LSN})"
     commit, intent, operation = CHANGE_COLUMNS
-    own = ["SOURCE.*"] if columns is None else _captured(columns)
-    shown = ", ".join(
-        (f"{lsn} AS {commit}", f"{lsn} AS {intent}", f"CAST('I' AS CHAR(1)) AS {operation}", *own)
+    source_columns = ["SOURCE.*"] if columns is None else _captured(columns)
+    select_list = ", ".join(
+        (
+            f"{lsn} AS {commit}",
+            f"{lsn} AS {intent}",
+            f"CAST('I' AS CHAR(1)) AS {operation}",
+            *source_columns,
+        )
     )
     yield RegistrationStep(
-        f"CREATE TABLE {changes} AS (SELECT {shown} FROM {source} SOURCE) WITH NO DATA "
+        f"CREATE TABLE {changes} AS (SELECT {select_list} FROM {source} SOURCE) WITH NO DATA "
         "ORGANIZE BY ROW"
     )
     for column in CHANGE_COLUMNS:

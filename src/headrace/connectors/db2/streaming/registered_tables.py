@@ -176,13 +176,13 @@ class RegisteredTables:
         unread = _unread(registration, table, changed)
         facts = self._capture.relation(_nullable(table, unread), present)
         _check_key(registration, facts, unread)
-        shown = self._capture.selected(facts)
-        for name in unread.keys() & shown:
+        selected = self._capture.selected(facts)
+        for name in unread.keys() & selected:
             self._warn_of_column(registration, name, unread[name])
         read = tuple(
             changed[column.name]
             for column in table.columns
-            if column.name in shown and column.name not in unread
+            if column.name in selected and column.name not in unread
         )
         places = {column.name: LEADING + place for place, column in enumerate(read)}
         images = images_at(
@@ -228,7 +228,7 @@ class RegisteredTables:
         if not changed.keys() >= {*last.key}:
             self._warn_of_dropped(registration, "its change table lacks a column of its key")
         nullable = {name for name, column in changed.items() if not column.not_null} - {*last.key}
-        kept = (
+        remaining = (
             replace(column, not_null=False, default=None)
             if column.not_null and column.name in nullable
             else column
@@ -240,7 +240,7 @@ class RegisteredTables:
             for name, column in changed.items()
             if name not in last.by_name
         )
-        return replace(last, columns=(*kept, *more))
+        return replace(last, columns=(*remaining, *more))
 
     def _warn_of_dropped(self, registration: Registration, why: str) -> None:
         warning = registration.change_table, ""

@@ -64,18 +64,18 @@ class Kit:
         self._config = config
         register = control_table(config, sql.REGISTER)
         units = control_table(config, sql.UNITS_OF_WORK)
-        own = f"SOURCE_OWNER = {literal(SCHEMA)}"
+        of_schema = f"SOURCE_OWNER = {literal(SCHEMA)}"
         self.registrations = _question(
             "kit_registrations",
             f"SELECT SOURCE_TABLE, STATE, STATE_INFO, CD_OLD_SYNCHPOINT, CD_NEW_SYNCHPOINT, "
-            f"SYNCHPOINT, SYNCHTIME FROM {register} WHERE {own}",
+            f"SYNCHPOINT, SYNCHTIME FROM {register} WHERE {of_schema}",
             "what Capture made of the registrations",
         )
         self.signals = _question(
             "kit_signals",
             f"SELECT {', '.join(_WORDS)}, SIGNAL_TIME FROM {control_table(config, SIGNALS)} "
             f"WHERE SIGNAL_INPUT_IN IN (SELECT MAP_ID FROM {control_table(config, sql.PRUNING)} "
-            f"WHERE {own})",
+            f"WHERE {of_schema})",
             "what Capture made of the signal",
         )
         own_units = (
@@ -109,18 +109,18 @@ class Kit:
     @staticmethod
     def schema() -> Transaction:
         """Return the transaction that creates the schema."""
-        made = _question("kit_schema", f"CREATE SCHEMA {SCHEMA}", "a schema of its own")
+        creation = _question("kit_schema", f"CREATE SCHEMA {SCHEMA}", "a schema of its own")
         undo = _question("kit_drop_schema", f"DROP SCHEMA {SCHEMA} RESTRICT", "nothing is left")
-        return Transaction("", [made], [undo])
+        return Transaction("", [creation], [undo])
 
     @staticmethod
     def table(table: str) -> Transaction:
         """Return the transaction that creates a table."""
         path = quoted(SCHEMA, table)
         text = f"CREATE TABLE {path} (ID INTEGER NOT NULL PRIMARY KEY, {TABLES[table]})"
-        made = _of(table, "kit_table", text, "a table for each open question")
+        creation = _of(table, "kit_table", text, "a table for each open question")
         undo = _of(table, "kit_drop", f"DROP TABLE {path}", "nothing is left")
-        return Transaction(table, [made], [undo])
+        return Transaction(table, [creation], [undo])
 
     def registration(self, table: str) -> Transaction:
         """Return the registration of a table, whose change table has all columns of the table, as
@@ -132,7 +132,7 @@ class Kit:
             f"UPDATE {register} SET STOP_ON_ERROR = 'N' WHERE SOURCE_OWNER = {literal(SCHEMA)} "
             f"AND SOURCE_TABLE = {literal(table)}"
         )
-        made = [*(statement.sql for statement in steps if statement.is_needed), tolerant]
+        statements = [*(statement.sql for statement in steps if statement.is_needed), tolerant]
         undo = [
             statement.sql
             for statement in removing(config, SCHEMA, table, name)
@@ -142,7 +142,7 @@ class Kit:
             table,
             [
                 _of(table, "kit_register", statement, "its registration, in one transaction")
-                for statement in made
+                for statement in statements
             ],
             [_of(table, "kit_unregister", statement, "nothing is left") for statement in undo],
         )
@@ -150,9 +150,9 @@ class Kit:
     def signal(self) -> Transaction:
         """Return the signal to Capture to begin with one of the tables. It begins with all of them
         when it reads its registrations again (`again`), where the site has that function."""
-        made = [self._signal("CAPSTART")]
+        signals = [self._signal("CAPSTART")]
         undo = [self._signal("CAPSTOP")]
-        return Transaction(SIGNALLED, made, undo)
+        return Transaction(SIGNALLED, signals, undo)
 
     def _signal(self, kind: str) -> Question:
         text = signal(self._config, kind, SCHEMA, SIGNALLED)
@@ -198,29 +198,29 @@ class Kit:
 
     def listed(self) -> Iterator[Question]:
         """Yield every statement, for `--dry-run`."""
-        made = [
+        transactions = [
             self.schema(),
             *map(self.table, TABLES),
             *map(self.registration, TABLES),
             self.signal(),
         ]
-        for step in made:
-            yield from step.statements
+        for transaction in transactions:
+            yield from transaction.statements
         yield self.again()
         for commit in self.written():
             yield from commit
         yield from (self.captured, self.registrations, self.signals, self.units)
         yield from map(self.changes, TABLES)
-        for step in reversed(made):
-            yield from step.undo
+        for transaction in reversed(transactions):
+            yield from transaction.undo
 
 
 def _question(name: str, text: str, why: str, place: str = PLACE) -> Question:
     """Return a question. All values of its rows are shown: they are the workload's, or
     Capture's."""
     columns = {**COLUMNS, **dict.fromkeys((*_WORDS, "STATE_INFO"), Shown.VALUE)}
-    own = dict.fromkeys(("ID", *"ABCDFGHIJTWX", "SOURCE_TABLE"), Shown.VALUE)
-    return Question(name, text, why, place, {**columns, **own})
+    of_workload = dict.fromkeys(("ID", *"ABCDFGHIJTWX", "SOURCE_TABLE"), Shown.VALUE)
+    return Question(name, text, why, place, {**columns, **of_workload})
 
 
 def _of(table: str, name: str, text: str, why: str) -> Question:

@@ -75,12 +75,12 @@ class Db2Type:
         if maker is None:
             return None
         scale = self.fraction_digits if self.kind.startswith("TIMESTAMP") else self.scale or 0
-        made = maker(self.length, scale, options)
+        declaration = maker(self.length, scale, options)
         value = None
         if default is not None:
-            value = default_value(self.kind, self.length, made, default, optional=optional)
+            value = default_value(self.kind, self.length, declaration, default, optional=optional)
         return ColumnType.of(
-            made, self.name, options, optional=optional, default=value, column=column
+            declaration, self.name, options, optional=optional, default=value, column=column
         )
 
 

@@ -46,12 +46,14 @@ def _lost(operator: str, body: Any) -> Iterator[str]:
 
 
 def _projected_away(fields: Mapping[str, Any]) -> Iterator[str]:
-    kept = {_top(name) for name, value in fields.items() if not _is_no(value)}
+    included = {_top(name) for name, value in fields.items() if not _is_no(value)}
     gone = {_top(name) for name, value in fields.items() if _is_no(value)}
     if "_id" in gone or ("_id" in fields and not _is_yes(fields["_id"])):
         yield "_id"
     names = NEEDED[1:]
-    yield from (name for name in names if (name not in kept if kept - {"_id"} else name in gone))
+    yield from (
+        name for name in names if (name not in included if included - {"_id"} else name in gone)
+    )
 
 
 def _replaced(root: Mapping[str, Any]) -> Iterator[str]:

@@ -238,7 +238,7 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
         """See ChunkSource."""
         with self._translated():
             captured = captured_collections(self._connected(), self._run)
-        return [each.name for each in captured if each.is_stored]
+        return [collection.name for collection in captured if collection.is_stored]
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """See ChunkSource."""
@@ -246,7 +246,9 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
             client = self._connected()
             captured = captured_collections(client, self._run)
             return {
-                each.name: size_of(client, each).rows for each in captured if each.name in names
+                collection.name: size_of(client, collection).rows
+                for collection in captured
+                if collection.name in names
             }
 
     def position(self) -> int:

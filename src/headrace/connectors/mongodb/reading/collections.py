@@ -58,8 +58,8 @@ def captured_collections(client: Client, run: Run) -> list[Collection]:
     """The captured collections, except the signal collection and the server's (`system.`), sorted
     by their names in the database. Raises the driver's errors."""
     signals = run.config.signal_table()
-    captured = [each for each in _present(client, run) if each.name != signals]
-    return sorted(captured, key=lambda each: (each.short_name, each.database))
+    captured = [collection for collection in _present(client, run) if collection.name != signals]
+    return sorted(captured, key=lambda collection: (collection.short_name, collection.database))
 
 
 def _present(client: Client, run: Run) -> Iterator[Collection]:

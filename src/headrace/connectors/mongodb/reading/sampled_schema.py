@@ -32,8 +32,10 @@ def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
         raise run.translate(error, "Sampling documents") from None
     rules = run.fields(collection.database, collection.short_name)
     try:
-        shown = (rules.document(each) if rules.count else each for each in documents)
-        return sampled(shown, config.target_schema_sample_conflict)
+        published = (
+            rules.document(document) if rules.count else document for document in documents
+        )
+        return sampled(published, config.target_schema_sample_conflict)
     except HeadraceError as error:
         message = f"{collection.name}: {error.message}"
         raise HeadraceError(error.code, message, error.remedy) from None
@@ -41,25 +43,28 @@ def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
 
 def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Collection:
     """The collection of a topic or a suffix of one; without a topic the only collection."""
-    topics = {run.facts(each.database, each.short_name).topic: each for each in collections}
+    topics = {
+        run.facts(collection.database, collection.short_name).topic: collection
+        for collection in collections
+    }
     chosen = list(topics.values())
     if topic is not None:
         chosen = [
-            each
-            for name, each in topics.items()
-            if topic in (name, each.name) or name.endswith(f".{topic}")
+            collection
+            for name, collection in topics.items()
+            if topic in (name, collection.name) or name.endswith(f".{topic}")
         ]
     if len(chosen) == 1:
         return chosen[0]
-    shown = ", ".join(each.name for each in collections[:_MOST_SHOWN]) or "none"
-    shown += ", …" if len(collections) > _MOST_SHOWN else ""
+    names = ", ".join(collection.name for collection in collections[:_MOST_SHOWN]) or "none"
+    names += ", …" if len(collections) > _MOST_SHOWN else ""
     if topic is not None:
         what = f"{topic} names {len(chosen)} of the captured collections"
     else:
         what = "several collections are captured" if chosen else "no collection is captured"
     raise HeadraceError(
         "mongodb.no_collection_to_sample",
-        f"a schema is sampled from one collection, but {what}: {shown}",
+        f"a schema is sampled from one collection, but {what}: {names}",
         "Let collection.include.list select one existing collection, or declare the schema.",
     )
 

@@ -36,7 +36,7 @@ from headrace.connectors.mongodb.reading.samples import sampled_bounds
 from headrace.connectors.mongodb.reading.snapshot_reader import MongoSnapshotReader
 from headrace.connectors.mongodb.starting.run import Run
 from headrace.errors import HeadraceError
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.chunks import Chunk, ChunkKind, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.snapshot import Snapshot
@@ -151,21 +151,21 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
     ) -> list[SnapshotTable]:
         chosen = self._config.snapshot_filter()
         tables: list[SnapshotTable] = []
-        for each in captured_collections(client, self._run):
-            if conditions is None and not chosen.accepts(each.name):
+        for collection in captured_collections(client, self._run):
+            if conditions is None and not chosen.accepts(collection.name):
                 continue
-            if conditions is not None and each.name not in conditions:
+            if conditions is not None and collection.name not in conditions:
                 continue
-            condition = None if conditions is None else conditions[each.name]
+            condition = None if conditions is None else conditions[collection.name]
             try:
-                filled = self._is_filled(client, session, each, condition)
+                filled = self._is_filled(client, session, collection, condition)
             except HeadraceError as problem:
                 if conditions is None or problem.retriable:
                     raise
-                log.warning("%s is not read: %s", each.name, problem)
+                log.warning("%s is not read: %s", collection.name, problem)
                 continue
             if filled:
-                tables.append(_table(client, each, condition, opens=not tables))
+                tables.append(_table(client, collection, condition, opens=not tables))
         return tables
 
     def _is_filled(
@@ -268,7 +268,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
             upper,
             condition=self._condition(table.name, table.condition),
             batch=self._config.snapshot_fetch_size,
-            is_whole=chunk.kind is Cut.WHOLE,
+            is_whole=chunk.kind is ChunkKind.WHOLE,
             rules=self._run.fields(table.schema, table.table),
         )
         counts = announcements is not None and bool(announcements.after) and not chunk.first
@@ -295,7 +295,7 @@ def _table(
     rows, nbytes = size_of(client, collection)
     name, database = collection.short_name, collection.database
     leaf = Leaf(collection.name, database, name, -(-nbytes // MongoSnapshotSource.page_bytes), rows)
-    cut = Cut.KEY if collection.is_stored else Cut.WHOLE
+    cut = ChunkKind.KEY if collection.is_stored else ChunkKind.WHOLE
     return SnapshotTable(collection.name, database, name, cut, (leaf,), opens, condition)
 
 

@@ -57,8 +57,8 @@ class KnownCollections(RelationVersions):
         self._entries.append(entry)
         if 2 * len(self._entries) > len(self.namespaces):
             self.namespaces = np.zeros((2 * len(self.namespaces), NAMESPACE_WORDS), np.int64)
-            for each in self._entries:
-                self._enter(each)
+            for known in self._entries:
+                self._enter(known)
         else:
             self._enter(entry)
 

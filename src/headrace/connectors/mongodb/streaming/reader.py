@@ -181,7 +181,7 @@ class ChangeStreamReader(SegmentReader):
         memory that stays valid."""
         state = self.state
         state[frames.AT] = self._batches[0].at
-        kept = []
+        buffers = []
         if self._options.borders is not None:
             state[frames.LAST_TOKEN_NUMBER] = self._number_at(token_time(self._token))
             for word, raw in (
@@ -191,8 +191,8 @@ class ChangeStreamReader(SegmentReader):
             ):
                 memory = np.frombuffer(raw + bytes(PADDING), np.uint8)
                 state[word], state[word + 1] = address_of(memory), len(raw)
-                kept.append(memory)
-        self._kept = [*kept, *self._batches]
+                buffers.append(memory)
+        self._kept = [*buffers, *self._batches]
 
     def _noted(self, word: int) -> bytes:
         """The bytes whose address and size the kernel noted."""

@@ -212,11 +212,11 @@ def failing_destination(connection: Connection, config: OracleConfig) -> Headrac
     chosen = destinations(connection, config)
     if any(states[name] == _VALID for name in chosen):
         return None
-    shown = ", ".join(f"{name} has the status {states[name]}" for name in chosen)
+    statuses = ", ".join(f"{name} has the status {states[name]}" for name in chosen)
     return HeadraceError(
         "oracle.archive_destination_fails",
-        f"Logs are not archived (V$ARCHIVE_DEST_STATUS: {shown}), and the database stops when all "
-        "online logs are written",
+        f"Logs are not archived (V$ARCHIVE_DEST_STATUS: {statuses}), and the database stops when "
+        "all online logs are written",
         "Make room where archived logs are (RMAN: DELETE ARCHIVELOG …, or a larger "
         "DB_RECOVERY_FILE_DEST_SIZE), and look at the server's alert log; a destination that is "
         "deferred is enabled by ALTER SYSTEM SET LOG_ARCHIVE_DEST_STATE_n = ENABLE.",

@@ -18,8 +18,8 @@ def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
     columns'."""
     too_long = []
     for table in tables:
-        given = [table.table, *(column.name for column in table.columns)]
-        names = [name for name in given if len(name.encode()) > LONGEST_NAME]
+        identifiers = [table.table, *(column.name for column in table.columns)]
+        names = [name for name in identifiers if len(name.encode()) > LONGEST_NAME]
         if names:
             too_long.append(
                 HeadraceError(

@@ -122,8 +122,8 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
             return
         checked.ok("log_retention", f"Archived redo since {since} (it is {now}) can be read")
         return
-    kept = f"since {since} (it is {now})" if since else "of the online logs only"
-    checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")
+    retained = f"since {since} (it is {now})" if since else "of the online logs only"
+    checked.ok("log_retention", f"Redo {retained} can be read, from the SCN {oldest} on")
 
 
 def _check_open_transactions(checked: Checked, connection: Connection) -> None:

@@ -15,11 +15,11 @@ def described(connection: Connection) -> str:
     """Return the version, and what the user may see of edition, platform and containers, as in
     `Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, a container
     database)`. Raises DriverError."""
-    seen = [str(product) for (product,) in _rows(connection, sql.PRODUCT())][:1]
+    parts = [str(product) for (product,) in _rows(connection, sql.PRODUCT())][:1]
     for platform, cdb in _rows(connection, sql.PLATFORM()):
-        seen += [str(platform), _CONTAINERS.get(cdb, "")]
+        parts += [str(platform), _CONTAINERS.get(cdb, "")]
     version = ".".join(map(str, connection.version))
-    details = ", ".join(filter(None, (part.strip() for part in seen)))
+    details = ", ".join(filter(None, (part.strip() for part in parts)))
     return f"Oracle {version} ({details})" if details else f"Oracle {version}"
 
 

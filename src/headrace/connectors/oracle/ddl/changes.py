@@ -78,11 +78,11 @@ class AddColumns:
 
     def __call__(self, table: Table) -> Table:
         for definition in self.columns:
-            made = definition.made()
+            column = definition.made()
             if definition.name in table.by_name:
-                table = _with_column(table, definition.name, made)
+                table = _with_column(table, definition.name, column)
             else:
-                table = replace(table, columns=(*table.columns, made))
+                table = replace(table, columns=(*table.columns, column))
         keys = tuple(definition.name for definition in self.columns if definition.is_key)
         return SetKey(keys)(table) if keys and not table.key else table
 

@@ -67,38 +67,40 @@ IN_LIST = frozenset({",", ")"})
 
 def read_column(cursor: TokenCursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
     """Return the next definition, up to one of `ends` or the end. Raises DdlNotUnderstood."""
-    made = ColumnDefinition(cursor.name())
+    column = ColumnDefinition(cursor.name())
     if not (cursor.at_end or cursor.sees_any(_OPTIONS | ends)):
-        made = replace(made, type=read_type(cursor))
+        column = replace(column, type=read_type(cursor))
     while not (cursor.at_end or cursor.sees_any(ends)):
-        made = _option(cursor, made, ends)
-    return made
+        column = _option(cursor, column, ends)
+    return column
 
 
-def _option(cursor: TokenCursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
+def _option(
+    cursor: TokenCursor, column: ColumnDefinition, ends: frozenset[str]
+) -> ColumnDefinition:
     if cursor.take("DEFAULT"):
-        return _default(cursor, made, ends)
+        return _default(cursor, column, ends)
     if cursor.take("NOT", "NULL"):
-        return replace(made, not_null=True)
+        return replace(column, not_null=True)
     if cursor.take("NULL"):
-        return replace(made, not_null=False)
+        return replace(column, not_null=False)
     if cursor.take("PRIMARY", "KEY"):
-        return replace(made, is_key=True)
+        return replace(column, is_key=True)
     if cursor.take("GENERATED"):
-        return _generated(cursor, made)
+        return _generated(cursor, column)
     if cursor.take("AS"):
         cursor.skip_parentheses()
-        return replace(made, generated=True)
+        return replace(column, generated=True)
     if cursor.take("CONSTRAINT"):
         cursor.name()
-        return made
+        return column
     if cursor.take("LOB") or cursor.take("STORE"):
         # The storage of large objects: to the end of the definition.
         while not (cursor.at_end or cursor.sees_any(ends)):
             _skip_one(cursor)
-        return made
+        return column
     _skip_one(cursor)
-    return made
+    return column
 
 
 def _skip_one(cursor: TokenCursor) -> None:
@@ -108,23 +110,25 @@ def _skip_one(cursor: TokenCursor) -> None:
         cursor.next()
 
 
-def _default(cursor: TokenCursor, made: ColumnDefinition, ends: frozenset[str]) -> ColumnDefinition:
-    not_null = made.not_null
+def _default(
+    cursor: TokenCursor, column: ColumnDefinition, ends: frozenset[str]
+) -> ColumnDefinition:
+    not_null = column.not_null
     if cursor.take("ON", "NULL"):
         not_null = True
         cursor.take("FOR", "INSERT", "ONLY")
         cursor.take("FOR", "INSERT", "AND", "UPDATE")
     text = cursor.skip_until(lambda: cursor.sees_any(_OPTIONS | ends))
-    return replace(made, default=text, not_null=not_null)
+    return replace(column, default=text, not_null=not_null)
 
 
-def _generated(cursor: TokenCursor, made: ColumnDefinition) -> ColumnDefinition:
+def _generated(cursor: TokenCursor, column: ColumnDefinition) -> ColumnDefinition:
     if not cursor.take("ALWAYS"):
         cursor.expect("BY", "DEFAULT")
         cursor.take("ON", "NULL")
     cursor.expect("AS")
     if cursor.take("IDENTITY"):
         cursor.skip_parentheses()
-        return replace(made, not_null=True)
+        return replace(column, not_null=True)
     cursor.skip_parentheses()
-    return replace(made, generated=True)
+    return replace(column, generated=True)

@@ -80,14 +80,14 @@ def _measures(cursor: TokenCursor) -> tuple[int | None, ...]:
     """Return the numbers in parentheses, None for an asterisk; empty without parentheses."""
     if not cursor.take("("):
         return ()
-    made: list[int | None] = []
+    numbers: list[int | None] = []
     while True:
-        made.append(None if cursor.take("*") else cursor.number())
+        numbers.append(None if cursor.take("*") else cursor.number())
         if cursor.take("CHAR") or cursor.take("BYTE") or not cursor.sees(","):
             break
         cursor.expect(",")
     cursor.expect(")")
-    return tuple(made)
+    return tuple(numbers)
 
 
 def _characters(cursor: TokenCursor, name: str) -> OracleType:

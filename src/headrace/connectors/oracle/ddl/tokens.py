@@ -50,7 +50,7 @@ def tokens_of(sql: str) -> tuple[DdlToken, ...]:
     sql = sql.rstrip(_ENDS)
     if sql.endswith("/") and not sql.endswith("*/"):
         sql = sql[:-1].rstrip(_ENDS)
-    made = []
+    tokens = []
     for match in _TOKEN.finditer(sql):
         if match.lastgroup is None:
             continue
@@ -59,8 +59,8 @@ def tokens_of(sql: str) -> tuple[DdlToken, ...]:
             text = text.upper()
         elif kind is TokenKind.QUOTED:
             text = text[1:-1]
-        made.append(DdlToken(kind, text, *match.span()))
-    return tuple(made)
+        tokens.append(DdlToken(kind, text, *match.span()))
+    return tuple(tokens)
 
 
 def stated(sql: str) -> str:
@@ -134,14 +134,14 @@ class TokenCursor:
 
     def names(self) -> tuple[str, ...]:
         """Return the names in parentheses that come next."""
-        made = []
+        listed = []
         self.expect("(")
         while True:
-            made.append(self.name())
+            listed.append(self.name())
             if not self.take(","):
                 break
         self.expect(")")
-        return tuple(made)
+        return tuple(listed)
 
     def number(self) -> int:
         """Return the whole number that comes next, with or without sign."""

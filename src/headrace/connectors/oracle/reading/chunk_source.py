@@ -117,10 +117,10 @@ class OracleChunkSource(DriverChunks[int]):
     """See DriverChunks."""
 
     def __init__(self, config: OracleConfig, capture: Capture) -> None:
-        kept = kept_connection(config)
-        catalog = snapshot_catalog(kept.get, comments=capture.reads_comments)
+        session = kept_connection(config)
+        catalog = snapshot_catalog(session.get, comments=capture.reads_comments)
         targets = ChunkTargets(catalog, capture, SQLGLOT)
-        super().__init__(config, kept, targets, capture.key_rendering, lambda: _Lane(config))
+        super().__init__(config, session, targets, capture.key_rendering, lambda: _Lane(config))
         self._config, self.qualifier = config, f"{capture.database}."
 
     def position(self) -> int:

@@ -30,9 +30,9 @@ class OracleRows:
 
     def open(self, *, patient: bool) -> OracleRowQueries:  # noqa: ARG002
         """See the protocol: database.query.timeout.ms limits every query."""
-        kept = kept_connection(self.config)
-        kept.get()
-        return OracleRowQueries(kept)
+        session = kept_connection(self.config)
+        session.get()
+        return OracleRowQueries(session)
 
 
 class OracleRowQueries(DriverRowQueries[Connection]):

@@ -46,7 +46,7 @@ from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.snapshot_source import HeldSnapshot
@@ -91,7 +91,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     page_bytes = PAGE_BYTES
     dialect = SQLGLOT
-    keyless = Cut.WHOLE
+    keyless = ChunkKind.WHOLE
     _connector = CONNECTOR
 
     def __init__(
@@ -102,12 +102,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         reads_rows: bool = True,
         memory: MemoryStore | None = None,
     ) -> None:
-        kept = kept_connection(config)
+        session = kept_connection(config)
         super().__init__(
             config,
             capture,
-            snapshot_catalog(kept.get, comments=capture.reads_comments),
-            kept,
+            snapshot_catalog(session.get, comments=capture.reads_comments),
+            session,
             reads_rows=reads_rows,
             is_prefaced=config.include_schema_changes,
         )
@@ -395,11 +395,11 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         names = facts.cell_names
         statement = self._overrides.statements.get(table.name)
         override = None
-        if chunk.kind is Cut.WHOLE and statement is not None and condition is None:
+        if chunk.kind is ChunkKind.WHOLE and statement is not None and condition is None:
             override = self._overriding(statement)
-            given = set(self._probed(f"SELECT * FROM ({override})")[0])
-            names = tuple(name for name in names if name in given)
-        key = table.key_columns if chunk.kind is Cut.KEY else ()
+            returned = set(self._probed(f"SELECT * FROM ({override})")[0])
+            names = tuple(name for name in names if name in returned)
+        key = table.key_columns if chunk.kind is ChunkKind.KEY else ()
         return RowsQuery(
             leaf.path,
             tuple(table.by_name[name] for name in names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Form(IntEnum):
+class LiteralForm(IntEnum):
     """The form of the literals of a column's values."""
 
     TEXT = 0

@@ -23,9 +23,9 @@ class LobValue:
     @staticmethod
     def beginning_with(value: str | bytes) -> LobValue:
         """Return a LOB that begins with the value in its row."""
-        made = LobValue(isinstance(value, bytes))
-        made.write(LobWrite(0, value))
-        return made
+        lob = LobValue(isinstance(value, bytes))
+        lob.write(LobWrite(0, value))
+        return lob
 
     def write(self, part: LobWrite) -> None:
         """Write a part at its offset. Raises ValueError for bytes in a text, texts in bytes, and if

@@ -126,7 +126,7 @@ class _Parser:
         self, values: Sequence[Value], *, is_old: bool, before: Sequence[Cell] = ()
     ) -> list[Cell]:
         """Return the cells of values; those that are not set are as in `before`."""
-        made = []
+        image = []
         for place, (value, column) in enumerate(zip(values, self.table.columns, strict=True)):
             if isinstance(value, _Unset):
                 cell = before[place] if before else _NULL_CELL
@@ -138,8 +138,8 @@ class _Parser:
                 cell = _NULL_CELL if raw is None else (int(CellKind.TEXT), raw)
             if is_old and cell == _NULL_CELL and column.is_apart:
                 cell = _UNAVAILABLE_CELL
-            made.append(cell)
-        return made
+            image.append(cell)
+        return image
 
     def _text(self, value: Literal, column: RedoColumn) -> str | None:
         table = self.table

@@ -203,13 +203,13 @@ def _pack(table: RedoTable) -> _Packed:
     entries = [_entry(column, *place(_quoted(column.name))) for column in columns]
     blob = np.frombuffer(bytes(names), np.uint8)
     base = address_of(blob)
-    made = np.array(entries, np.int64).reshape(-1, COLUMN_BYTES // _WORD)
-    made[:, 0] += base
-    words = [len(columns), address_of(made)]
+    column_words = np.array(entries, np.int64).reshape(-1, COLUMN_BYTES // _WORD)
+    column_words[:, 0] += base
+    words = [len(columns), address_of(column_words)]
     for start, length in beginnings:
         words += [base + start, length]
     words.append(table.relaxed)
-    return _Packed(np.array(words, np.int64), made, blob)
+    return _Packed(np.array(words, np.int64), column_words, blob)
 
 
 def _entry(column: RedoColumn, start: int, length: int) -> Sequence[int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.forms import LiteralForm
 from headrace.connectors.oracle.types.declarations import (
     BINARY_FLOATS,
     BYTES,
@@ -31,16 +31,16 @@ _NUMBERED = re.compile(r"COL ([0-9]{1,4})")
 
 
 _FORMS = {
-    **dict.fromkeys(NUMBERS, Form.NUMBER),
-    **dict.fromkeys(TIMESTAMPS, Form.TIMESTAMP),
-    **dict.fromkeys(BYTES, Form.BYTES),
-    **dict.fromkeys(BINARY_FLOATS, Form.DOUBLE),
-    "BINARY_FLOAT": Form.FLOAT,
-    ZONED: Form.ZONED,
-    LOCAL: Form.LOCAL,
-    YEAR_TO_MONTH: Form.YEAR_TO_MONTH,
-    DAY_TO_SECOND: Form.DAY_TO_SECOND,
-    "BOOLEAN": Form.BOOLEAN,
+    **dict.fromkeys(NUMBERS, LiteralForm.NUMBER),
+    **dict.fromkeys(TIMESTAMPS, LiteralForm.TIMESTAMP),
+    **dict.fromkeys(BYTES, LiteralForm.BYTES),
+    **dict.fromkeys(BINARY_FLOATS, LiteralForm.DOUBLE),
+    "BINARY_FLOAT": LiteralForm.FLOAT,
+    ZONED: LiteralForm.ZONED,
+    LOCAL: LiteralForm.LOCAL,
+    YEAR_TO_MONTH: LiteralForm.YEAR_TO_MONTH,
+    DAY_TO_SECOND: LiteralForm.DAY_TO_SECOND,
+    "BOOLEAN": LiteralForm.BOOLEAN,
 }
 
 
@@ -51,7 +51,7 @@ class RedoColumn:
     has no values of it."""
 
     name: str
-    form: Form
+    form: LiteralForm
     digits: int = 0
     is_apart: bool = False
     not_null: bool = False
@@ -66,7 +66,7 @@ class RedoColumn:
         kind = declared.kind
         return RedoColumn(
             column.name,
-            _FORMS.get(kind, Form.TEXT),
+            _FORMS.get(kind, LiteralForm.TEXT),
             declared.digits or 0,
             declared.is_apart,
             column.not_null,

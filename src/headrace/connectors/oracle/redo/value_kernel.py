@@ -25,13 +25,21 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.kernels.text import as_word
-from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.forms import LiteralForm
 from headrace.connectors.oracle.redo.scan import NONE, QUOTE, find_byte, has_word
 from headrace.converters.json.kernels.times import NO_TIME, timestamp_micros
 
-_TEXT_FORM, _NUMBER_FORM, _TIMESTAMP_FORM = int(Form.TEXT), int(Form.NUMBER), int(Form.TIMESTAMP)
-_BYTES_FORM, _ZONED_FORM, _LOCAL_FORM = int(Form.BYTES), int(Form.ZONED), int(Form.LOCAL)
-_MONTHS_FORM, _SECONDS_FORM = int(Form.YEAR_TO_MONTH), int(Form.DAY_TO_SECOND)
+_TEXT_FORM, _NUMBER_FORM, _TIMESTAMP_FORM = (
+    int(LiteralForm.TEXT),
+    int(LiteralForm.NUMBER),
+    int(LiteralForm.TIMESTAMP),
+)
+_BYTES_FORM, _ZONED_FORM, _LOCAL_FORM = (
+    int(LiteralForm.BYTES),
+    int(LiteralForm.ZONED),
+    int(LiteralForm.LOCAL),
+)
+_MONTHS_FORM, _SECONDS_FORM = int(LiteralForm.YEAR_TO_MONTH), int(LiteralForm.DAY_TO_SECOND)
 
 # A column: six int64. NAME and NAME_LENGTH: its name in double quotes.
 NAME, NAME_LENGTH, FORM, DIGITS, IS_APART, NOT_NULL = 0, 8, 16, 24, 32, 40

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace.connectors.oracle.redo import internal_values
-from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.forms import LiteralForm
 from headrace.connectors.oracle.redo.tables import RedoColumn
 from headrace.connectors.oracle.types import literals
 from headrace.connectors.oracle.types.charsets import decoded
@@ -18,7 +18,7 @@ _EMPTY = ("EMPTY_CLOB", "EMPTY_BLOB")
 _EMPTY_STRING = "LM_EMPTY_STRING"
 _TIMES = ("TO_DATE", "TO_TIMESTAMP")
 _ZONED = ("TO_TIMESTAMP_TZ", "TO_TIMESTAMP")
-_FUNCTIONS = {Form.TIMESTAMP: _TIMES, Form.ZONED: _ZONED, Form.LOCAL: _ZONED}
+_FUNCTIONS = {LiteralForm.TIMESTAMP: _TIMES, LiteralForm.ZONED: _ZONED, LiteralForm.LOCAL: _ZONED}
 _TRUTHS = {"1": "t", "0": "f", "TRUE": "t", "FALSE": "f"}
 _OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
 
@@ -47,15 +47,15 @@ class NotConvertible(LiteralNotUnderstood):
 def text_of(literal: Literal, column: RedoColumn) -> str | None:
     """Return headrace's text of a value, None for null. Raises LiteralNotUnderstood."""
     if (
-        column.form in (Form.TEXT, Form.BYTES)
+        column.form in (LiteralForm.TEXT, LiteralForm.BYTES)
         and len(literal) == 1
         and _is_empty(literal[0], column)
     ):
         # Oracle's empty LOBs; they are null where null is accepted.
-        return ("\\x" if column.form is Form.BYTES else "") if column.not_null else None
-    if column.form is Form.TEXT:
+        return ("\\x" if column.form is LiteralForm.BYTES else "") if column.not_null else None
+    if column.form is LiteralForm.TEXT:
         return literals.joined(_text(piece, column.charset) for piece in literal)
-    if column.form is Form.BYTES:
+    if column.form is LiteralForm.BYTES:
         return "\\x" + "".join(_bytes(piece).hex() for piece in literal)
     if len(literal) != 1:
         raise LiteralNotUnderstood
@@ -116,37 +116,37 @@ def _bytes(piece: ValuePiece) -> bytes:
 
 def _stored(raw: bytes, column: RedoColumn) -> str | None:
     match column.form:
-        case Form.NUMBER:
+        case LiteralForm.NUMBER:
             return internal_values.number(raw)
-        case Form.TIMESTAMP:
+        case LiteralForm.TIMESTAMP:
             return internal_values.timestamp(raw, column.digits)
-        case Form.ZONED | Form.LOCAL:
+        case LiteralForm.ZONED | LiteralForm.LOCAL:
             return internal_values.zoned_timestamp(raw, column.digits)
-        case Form.DOUBLE | Form.FLOAT:
+        case LiteralForm.DOUBLE | LiteralForm.FLOAT:
             return internal_values.binary_float(raw)
-        case Form.YEAR_TO_MONTH:
+        case LiteralForm.YEAR_TO_MONTH:
             return internal_values.years_to_months(raw)
-        case Form.DAY_TO_SECOND:
+        case LiteralForm.DAY_TO_SECOND:
             return internal_values.days_to_seconds(raw)
     return _TRUTHS.get(str(raw[0])) if len(raw) == 1 else None
 
 
 def _plain(piece: ValuePiece, name: str, argument: str, column: RedoColumn) -> str | None:
     match column.form:
-        case Form.NUMBER:
+        case LiteralForm.NUMBER:
             return literals.number(piece.text)
-        case Form.DOUBLE | Form.FLOAT:
-            return literals.binary_float(piece.text, double=column.form is Form.DOUBLE)
-        case Form.TIMESTAMP:
+        case LiteralForm.DOUBLE | LiteralForm.FLOAT:
+            return literals.binary_float(piece.text, double=column.form is LiteralForm.DOUBLE)
+        case LiteralForm.TIMESTAMP:
             return literals.timestamp(argument) if name in _TIMES else None
-        case Form.ZONED:
+        case LiteralForm.ZONED:
             known = name in _ZONED
             return literals.zoned_timestamp(argument, column.digits) if known else None
-        case Form.LOCAL:
+        case LiteralForm.LOCAL:
             return _in_utc(argument, column.digits) if name in _ZONED else None
-        case Form.YEAR_TO_MONTH:
+        case LiteralForm.YEAR_TO_MONTH:
             return literals.years_to_months(argument) if name == "TO_YMINTERVAL" else None
-        case Form.DAY_TO_SECOND:
+        case LiteralForm.DAY_TO_SECOND:
             return literals.days_to_seconds(argument) if name == "TO_DSINTERVAL" else None
     return _TRUTHS.get(piece.text.upper())
 

@@ -52,12 +52,16 @@ def _numbers(values: Values) -> pa.Array:
 def _floats(kind: pa.DataType) -> Callable[[Values], pa.Array]:
     def texts(values: Values) -> pa.Array:
         numbers = pa.array([None if v is None else float(v) for v in values], kind)  # type: ignore[arg-type]
-        made = numbers.cast(TEXTS)
+        as_texts = numbers.cast(TEXTS)
         if pc.all(pc.is_finite(numbers)).as_py() is False:
-            for shown, written in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity")):
-                made = pc.if_else(pc.equal(made, shown), pa.scalar(written, TEXTS), made)
-            made = pc.if_else(pc.equal(made, "-inf"), pa.scalar("-Infinity", TEXTS), made)
-        return made
+            for arrow_text, written in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity")):
+                as_texts = pc.if_else(
+                    pc.equal(as_texts, arrow_text), pa.scalar(written, TEXTS), as_texts
+                )
+            as_texts = pc.if_else(
+                pc.equal(as_texts, "-inf"), pa.scalar("-Infinity", TEXTS), as_texts
+            )
+        return as_texts
 
     return texts
 
@@ -85,18 +89,18 @@ def _zoned(digits: int) -> Callable[[Values], pa.Array]:
     fraction (0: as many as a value needs)."""
 
     def texts(values: Values) -> pa.Array:
-        made = _signed(values)
-        fits = pc.all(pc.match_substring_regex(made, _STAMP)).as_py()
-        if fits is False or pc.any(pc.match_substring_regex(made, _ZONE_BEYOND)).as_py():
-            return mapped(lambda text: _zoned_text(text, digits))(made.to_pylist())
-        made = pc.replace_substring_regex(made, _STAMP, r"\1T\2\3\4")
+        stamps = _signed(values)
+        fits = pc.all(pc.match_substring_regex(stamps, _STAMP)).as_py()
+        if fits is False or pc.any(pc.match_substring_regex(stamps, _ZONE_BEYOND)).as_py():
+            return mapped(lambda text: _zoned_text(text, digits))(stamps.to_pylist())
+        stamps = pc.replace_substring_regex(stamps, _STAMP, r"\1T\2\3\4")
         if digits:
-            made = pc.replace_substring_regex(made, rf"(\.\d{{{digits}}})\d+", r"\1")
+            stamps = pc.replace_substring_regex(stamps, rf"(\.\d{{{digits}}})\d+", r"\1")
         else:
-            made = pc.replace_substring_regex(made, r"(\.\d*?)0+([+-]|$)", r"\1\2")
-            made = pc.replace_substring_regex(made, r"\.([+-]|$)", r"\1")
-        made = pc.replace_substring_regex(made, _UTC, "Z")
-        return pc.replace_substring_regex(made, r"(T[0-9:.]+)$", r"\1Z")
+            stamps = pc.replace_substring_regex(stamps, r"(\.\d*?)0+([+-]|$)", r"\1\2")
+            stamps = pc.replace_substring_regex(stamps, r"\.([+-]|$)", r"\1")
+        stamps = pc.replace_substring_regex(stamps, _UTC, "Z")
+        return pc.replace_substring_regex(stamps, r"(T[0-9:.]+)$", r"\1Z")
 
     return texts
 
@@ -109,9 +113,9 @@ def _zoned_text(text: str, digits: int) -> str | None:
     year, rest = text[1:5], text[5:]
     if not year.isdigit():
         return None
-    shown = literals.zoned_timestamp(f"{_LEAP_YEAR}{rest}", digits)
+    in_leap_year = literals.zoned_timestamp(f"{_LEAP_YEAR}{rest}", digits)
     before = int(year) - 1
-    return shown and f"{'-' if before else ''}{before:04}{shown[4:]}"
+    return in_leap_year and f"{'-' if before else ''}{before:04}{in_leap_year[4:]}"
 
 
 _LEAP_YEAR = "2000"

@@ -78,12 +78,12 @@ class Readiness:
             "column.exclude.list": config.column_exclude_list,
             "column.include.list": config.column_include_list,
         }
-        given = [name for name, value in hidden.items() if value]
-        if config.log_mining_include_redo_sql and given:
+        properties = [name for name, value in hidden.items() if value]
+        if config.log_mining_include_redo_sql and properties:
             log.warning(
                 "log.mining.include.redo.sql: source.redo_sql shows all columns, also those that "
                 "%s hides",
-                " and ".join(given),
+                " and ".join(properties),
             )
 
     def _require_redo(self, connection: Connection, tables: list[StoredTable]) -> None:

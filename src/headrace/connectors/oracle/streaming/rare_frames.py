@@ -88,7 +88,7 @@ def _add_schema_change(
     """Add a row outside of transactions, with an entry of its own in their table."""
     high, low, relation, us = _CHANGE.unpack_from(piece.segment.map, body)
     index = piece.index
-    kept = [int(state[word]) for word in _OF_TRANSACTION]
+    transaction_words = [int(state[word]) for word in _OF_TRANSACTION]
     state[row_kernel.TRANSACTION_ID] = NULL
     state[row_kernel.POSITION_HIGH], state[row_kernel.POSITION_LOW] = low_half(high), low_half(low)
     for word in (
@@ -103,7 +103,7 @@ def _add_schema_change(
     record = RareRecord(frames.SCHEMA_CHANGE, relation, high, size, image, _VALUE_PART)
     add_record(index, state, record, RowKind.OUTSIDE, _topic_hash(versions, relation))
     add_end(address_of(index.ends), address_of(state), int(low_half(high)), int(low_half(low)))
-    for word, value in zip(_OF_TRANSACTION, kept, strict=True):
+    for word, value in zip(_OF_TRANSACTION, transaction_words, strict=True):
         state[word] = value
 
 

@@ -149,7 +149,7 @@ class RedoHolder:
         """Hold rows; columns as in redo_rows.REDO. Statements are whole."""
         invalid = invalid_rows(batch.column(redo_rows.SQL_REDO))
         if invalid:
-            given, batch = batch, _with_valid_statements(batch)
+            original, batch = batch, _with_valid_statements(batch)
         codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
         breaks = np.flatnonzero(codes == redo_rows.DDL)
         for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
@@ -158,7 +158,7 @@ class RedoHolder:
             if number < len(breaks):
                 self._change_table(batch.slice(last, 1))
         for row in invalid:
-            self._warn_of_text(given.slice(row, 1))
+            self._warn_of_text(original.slice(row, 1))
 
     def _warn_of_text(self, row: pa.RecordBatch) -> None:
         """Log a warning that names the columns of a captured table whose texts are not valid in a
@@ -345,11 +345,11 @@ def _at(batch: pa.RecordBatch) -> At:
 
 
 def _buffer_options(config: OracleConfig) -> BufferOptions:
-    shown = write_kernel.SHOWS_COMMIT_TIME | write_kernel.SHOWS_START_TIME
+    shown_fields = write_kernel.SHOWS_COMMIT_TIME | write_kernel.SHOWS_START_TIME
     if config.log_mining_buffer_track_username:
-        shown |= write_kernel.SHOWS_USER
+        shown_fields |= write_kernel.SHOWS_USER
     return BufferOptions(
         config.headrace_log_mining_buffer_max_bytes,
         config.log_mining_buffer_transaction_events_threshold,
-        shown,
+        shown_fields,
     )

@@ -84,8 +84,8 @@ class StatementParts:
     def rest(self) -> pa.RecordBatch | None:
         """Return the kept statement, which does not continue: the window ended. None: nothing is
         kept."""
-        kept, self._kept = self._kept, None
-        return None if kept is None else _joined(kept, np.zeros(1, np.int64))
+        statement, self._kept = self._kept, None
+        return None if statement is None else _joined(statement, np.zeros(1, np.int64))
 
 
 def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:

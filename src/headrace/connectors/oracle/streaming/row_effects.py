@@ -204,17 +204,17 @@ class RowEffects:
         if count > len(self._effects):
             self._effects = np.zeros((count, hold_kernel.EFFECT_WORDS), np.int64)
         effects, columns = self._effects[:count], self._columns
-        kept: list[object] = [batch, delivered]
+        buffers: list[object] = [batch, delivered]
         for word, name in _NUMBERS:
             columns[word], column = redo_rows.number_address(batch, name)
-            kept.append(column)
+            buffers.append(column)
         if self._options.shows_ssn:
             columns[effect_kernel.SSNS], column = redo_rows.number_address(batch, redo_rows.SSN)
-            kept.append(column)
+            buffers.append(column)
         times = batch.column(redo_rows.TIMESTAMP)
         if times.null_count:
             times = times.view(pa.int64()).fill_null(self.offset_us)
-            kept.append(times)
+            buffers.append(times)
         columns[effect_kernel.TIMES] = times.buffers()[1].address + 8 * times.offset
         columns[effect_kernel.AHEAD_US] = self.offset_us
         columns[effect_kernel.DELIVERED] = address_of(delivered)
@@ -224,14 +224,14 @@ class RowEffects:
             column = batch.column(name)
             text_words = redo_rows.text_column(column)
             columns[first : first + len(text_words)] = text_words
-            kept.append(column)
+            buffers.append(column)
             first += effect_kernel.TEXT_WORDS
         find_tails(self._at, count)
         size = int(columns[_TAIL_BYTES].sum()) + effect_kernel.TEXT_COLUMNS * PADDING
         tails = np.zeros(size, np.uint8)
         move_tails(self._at, address_of(tails))
-        kept.append(tails)
-        self._kept = kept
+        buffers.append(tails)
+        self._kept = buffers
         upto = self._put_rows(batch, effects)
         return effects[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
 
@@ -254,14 +254,14 @@ class RowEffects:
             if first_rows[number] > 1 and self._is_new(*self._paths[number]):
                 present, count = present[:place], int(first_rows[number]) - 1
                 break
-        found = np.full((len(first_rows), effect_kernel.FOUND_WORDS), -1, np.int64)
+        table_words = np.full((len(first_rows), effect_kernel.FOUND_WORDS), -1, np.int64)
         for number in present:
             table = self._find(*self._paths[number])
             if table is not None:
                 address = self._statements.address_of_table(table.model)
                 mark = table.has_apart and self._held_row is not None
-                found[number] = table.relation, address, mark, self._hash_of(table.path)
-        put_tables(self._at, address_of(effects), count, address_of(found))
+                table_words[number] = table.relation, address, mark, self._hash_of(table.path)
+        put_tables(self._at, address_of(effects), count, address_of(table_words))
         return count
 
     def _hash_of(self, path: tuple[str, str]) -> int:

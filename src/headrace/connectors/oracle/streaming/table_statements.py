@@ -86,12 +86,16 @@ class TableStatement:
     def cells(self, *, is_debezium_compatible: bool) -> list[str | None]:
         """Return the cells of STATEMENT_CELLS. `is_debezium_compatible`: id, user and commit are
         those of the transaction that was delivered last, as Debezium 3.6 shows them."""
-        shown: DeliveredTransaction | None = self.last
+        transaction: DeliveredTransaction | None = self.last
         if not is_debezium_compatible:
-            shown = DeliveredTransaction(self.at.xid, user=self.user)
+            transaction = DeliveredTransaction(self.at.xid, user=self.user)
         xid = commit = user = None
-        if shown is not None:
-            xid, commit, user = format_xid(shown.xid), _text(shown.scn), shown.user
+        if transaction is not None:
+            xid, commit, user = (
+                format_xid(transaction.xid),
+                _text(transaction.scn),
+                transaction.user,
+            )
         ssn, thread, sequence = map(_text, (self.ssn, self.thread, self.sequence))
         return [xid, commit, self.rs_id, ssn, thread, user, sequence]
 

@@ -185,9 +185,9 @@ def _insert(
 ) -> WorkloadStep:
     """Return the step that inserts a row; `values` are binds of the columns of these names, unless
     `expressions` has the column."""
-    shown = {"ID": ":id", **{name.upper(): f":{name}" for name in values}, **expressions}
+    expression_of = {"ID": ":id", **{name.upper(): f":{name}" for name in values}, **expressions}
     text = sql.KIT_INSERT(
-        kit=table, kit_names=", ".join(shown), kit_values=", ".join(shown.values())
+        kit=table, kit_names=", ".join(expression_of), kit_values=", ".join(expression_of.values())
     )
     return WorkloadStep(INSERT, table, text, {"id": number, **values}, session, commits)
 

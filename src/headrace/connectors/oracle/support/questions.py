@@ -42,8 +42,8 @@ _LOGGED = 200
 def question(
     statement: Statement, why: str, place: str = ROOT, rows: int = 50, **differences: Any
 ) -> Question:
-    shown = {"text": statement.text, "columns": VIEWS, **differences}
-    return Question(statement.name, why=why, place=place, rows=rows, **shown)
+    arguments = {"text": statement.text, "columns": VIEWS, **differences}
+    return Question(statement.name, why=why, place=place, rows=rows, **arguments)
 
 
 def whole(view: str, place: str = ROOT) -> Question:

@@ -206,11 +206,11 @@ def samples(table: pa.Table) -> dict[str, list[list[object]]]:
     by_operation: dict[str, list[list[object]]] = {}
     words = (table.column(column).to_pylist() for column in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
     rows = zip(_texts(table, TABLE_NAME), _texts(table, SQL_REDO), *words, strict=True)
-    for name, text, *shown in rows:
+    for name, text, *cells in rows:
         of_table = by_operation.setdefault(name or "", [])
         if text is not None and len(of_table) < _SAMPLES:
             start = text[:_SAMPLE_CHARACTERS].encode(errors=KEPT)
-            of_table.append([*shown, start.decode(errors="backslashreplace")])
+            of_table.append([*cells, start.decode(errors="backslashreplace")])
     return by_operation
 
 

@@ -124,8 +124,8 @@ def _mined(
 ) -> Generator[tuple[str, bytes]]:
     asking = Asking(config, root, recording)
     asking.enter(sql.ROOT)
-    wanted, until = asking.scn(), time.monotonic() + _WRITTEN_SECONDS
-    while (written := asking.written()) < wanted and time.monotonic() < until:
+    scn, until = asking.scn(), time.monotonic() + _WRITTEN_SECONDS
+    while (written := asking.written()) < scn and time.monotonic() < until:
         asking.check()
         time.sleep(_PAUSE_SECONDS)
     condition = redo_conditions.contents_condition(

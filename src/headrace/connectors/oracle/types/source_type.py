@@ -135,10 +135,12 @@ class OracleType:
         maker = maker_of(kind)
         if maker is None:
             return None
-        made = maker(self.precision if kind == "NUMBER" else self.length, self.digits, options)
+        declaration = maker(
+            self.precision if kind == "NUMBER" else self.length, self.digits, options
+        )
         value = None
         if default is not None:
-            value = default_value(self, made, default, optional=optional)
+            value = default_value(self, declaration, default, optional=optional)
         return ColumnType.of(
-            made, self.name, options, optional=optional, default=value, column=column
+            declaration, self.name, options, optional=optional, default=value, column=column
         )

@@ -24,7 +24,9 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         roots = catalog.partition_roots()
         listed = [table for table in catalog.tables() if capture.reads(table.name)]
         captured = [table.id for table in listed]
-        reading = catalog.read([each for each in captured if roots.get(each) not in captured])
+        reading = catalog.read(
+            [table_id for table_id in captured if roots.get(table_id) not in captured]
+        )
         identities = catalog.identities(captured)
         inside = {table.name: roots[table.id] for table in listed if table.id in roots}
         left_out = _of_partitions(config, catalog, reading.tables.values(), inside)
@@ -52,8 +54,8 @@ def _of_partitions(
 ) -> dict[str, str]:
     """Return for partitioned tables that a replica cannot follow, in words by `schema.table`, which
     names the publication gives to changes. `inside` has the root of each captured partition."""
-    made = catalog.via_root(config.publication_name)
-    via_root = config.publish_via_partition_root if made is None else made
+    of_publication = catalog.via_root(config.publication_name)
+    via_root = config.publish_via_partition_root if of_publication is None else of_publication
     publication = f"the publication {config.publication_name} names changes"
     reasons: dict[str, str] = {}
     for table in tables:

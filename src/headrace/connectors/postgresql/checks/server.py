@@ -51,8 +51,8 @@ def check_server(checked: Checked) -> None:
             "The server is a standby, which decodes its log since PostgreSQL 16 only",
             "Connect to the primary.",
         )
-    kept = checked.catalog.setting("max_slot_wal_keep_size")
-    if kept == "-1":
+    limit = checked.catalog.setting("max_slot_wal_keep_size")
+    if limit == "-1":
         managed = None if checked.is_start else checked.managed
         checked.warn(
             "wal_unlimited",
@@ -61,10 +61,10 @@ def check_server(checked: Checked) -> None:
             if managed is None or managed.service.limits_wal
             else f"{managed.service.name} does not allow to set it: watch the slot's lag.",
         )
-    elif kept:
+    elif limit:
         checked.ok(
             "wal_limit",
-            f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); a slot that lags "
+            f"A slot keeps at most {limit} MB of WAL (max_slot_wal_keep_size); a slot that lags "
             f"further back is lost",
         )
     timeout = int(checked.catalog.setting("wal_sender_timeout") or 0)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import psycopg
 
-from headrace.snapshots.chunks import Cut
+from headrace.snapshots.chunks import ChunkKind
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 Partitions = Mapping[int, str]
@@ -80,7 +80,7 @@ def require_same_cuts(
     once."""
     if table.parts is None:
         return table
-    if table.kind is Cut.WHOLE:
+    if table.kind is ChunkKind.WHOLE:
         return table.cut(table.leaves, to_text(seen))
     added = unplanned(from_text(table.parts), seen)
     expected = {leaf.id for leaf in table.leaves[begun:]}

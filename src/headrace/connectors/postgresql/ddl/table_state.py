@@ -146,14 +146,14 @@ def table_state(
     labels_now = {name: tuple(row[3 + at] or ()) for at, name in enumerate(enums)}
     domains = {c.name for c in table.columns if c.type.facts.kind == "d"}
     fills = {c.name for c in table.columns if c.fills}
-    seen = {abs(number): number > 0 for number in row[2] or ()}
+    visible_columns = {abs(number): number > 0 for number in row[2] or ()}
     columns, nullable = [], []
     for at in range(len(answers), result.nfields):
         name = (result.fname(at) or b"").decode()
         modifier = -1 if name in domains else result.fmod(at)
         columns.append(ColumnShape(name, result.ftype(at), modifier, labels_now.get(name, ())))
         # A column that the snapshot does not see is null in its rows, unless ADD COLUMN filled it.
-        if not seen.get(result.ftablecol(at), name in fills):
+        if not visible_columns.get(result.ftablecol(at), name in fills):
             nullable.append(name)
     return TableState(tuple(columns), bool(row[1]), table.not_null.intersection(nullable))
 

@@ -35,8 +35,8 @@ def check_filter(connection: psycopg.Connection, table: tuple[str, str], conditi
             connection.execute(query.encode())
     except _REFUSALS as error:
         answer = error.diag.message_primary or str(error)
-        shown = without_passwords(answer, condition)
-        raise ValueError(f"its filter fails: {shown}") from None
+        message = without_passwords(answer, condition)
+        raise ValueError(f"its filter fails: {message}") from None
 
 
 def read_rows(

@@ -109,7 +109,7 @@ def copy_override(
     psycopg.Error for errors of the server, and HeadraceError("postgresql.override"), without
     `hidden` texts."""
     try:
-        given = result_columns(connection, table, statement)
+        result_types = result_columns(connection, table, statement)
     except psycopg.OperationalError:
         raise
     except psycopg.Error as error:
@@ -120,7 +120,7 @@ def copy_override(
     parts: list[str] = []
     for column in columns:
         declared = column.type.facts.oid, column.type.typmod
-        result = given.get(column.name)
+        result = result_types.get(column.name)
         name = SQL.dialect.quoted("t", column.name)
         if result is None:
             parts.append("NULL")

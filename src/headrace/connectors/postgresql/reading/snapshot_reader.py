@@ -32,7 +32,7 @@ from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
 from headrace.relational.reading.chunk_targets import needed
-from headrace.snapshots.chunks import Cut
+from headrace.snapshots.chunks import ChunkKind
 from headrace.snapshots.slices import ChunkQuery, SnapshotRows
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class _Rows(SnapshotRows):
                 return None
             if state is not None and state.rewritten:
                 self._release()
-                if query.chunk.kind is Cut.PAGES:
+                if query.chunk.kind is ChunkKind.PAGES:
                     log.info("%s was rewritten; it is read again", chunk.table.name)
                     return None
                 self._begin_later(chunk)
@@ -116,7 +116,7 @@ class _Rows(SnapshotRows):
                 self._locks = True
                 state = table_state(self._connection, chunk.table, chunk.leaves)
                 statement = Overrides.of(self._config).statements.get(chunk.table.name)
-                if state is None or query.chunk.kind is not Cut.WHOLE or statement is None:
+                if state is None or query.chunk.kind is not ChunkKind.WHOLE or statement is None:
                     return state
                 if is_unseen(self._connection, chunk.table.name, statement, self._config.hidden):
                     return replace(state, rewritten=True)
@@ -178,7 +178,7 @@ class _Rows(SnapshotRows):
         assert isinstance(query.facts, RelationFacts)
         path = (query.facts.schema, query.facts.table)  # as it was planned
         name = ".".join(path)
-        if table is None or (query.chunk.kind is Cut.WHOLE and table.path != path):
+        if table is None or (query.chunk.kind is ChunkKind.WHOLE and table.path != path):
             log.warning("%s no longer exists; its rows are left out", name)
             return None
         leaf = chunk.leaf
@@ -190,7 +190,7 @@ class _Rows(SnapshotRows):
                 log.warning("%s has lost the partition %s; it is left out", name, leaf.name)
                 return None
             leaf = leaf._replace(schema=present.schema, name=present.name)
-        elif query.chunk.kind is not Cut.WHOLE:
+        elif query.chunk.kind is not ChunkKind.WHOLE:
             leaf = leaf._replace(schema=table.schema, name=table.table)
         log.info("%s was changed; its rows are read with its current columns", name)
         named = replace(table, schema=path[0], table=path[1])
@@ -212,7 +212,7 @@ class _Rows(SnapshotRows):
                 if not is_lock_timeout(error) or self._imported.closed:
                     raise problem from None
                 patience.wait(problem)
-        if query.chunk.kind is Cut.KEY and planned.key_types != chunk.key_types:
+        if query.chunk.kind is ChunkKind.KEY and planned.key_types != chunk.key_types:
             log.info("the key of %s was changed; the snapshot starts again", table.name)
             return None
         counted = query.count
@@ -232,7 +232,7 @@ class _Rows(SnapshotRows):
         assert isinstance(chunk, TableChunk)
         rows = read_rows(self._connection, chunk.statement, facts, filtered=query.filtered)
         try:
-            if query.chunk.kind is Cut.WHOLE:
+            if query.chunk.kind is ChunkKind.WHOLE:
                 with settings_of_users(self._connection):
                     yield from rows
             else:

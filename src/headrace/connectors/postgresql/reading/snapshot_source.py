@@ -56,7 +56,7 @@ from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.snapshot_tables import SnapshotTables
-from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.chunks import Chunk, ChunkKind, KeyBound
 from headrace.snapshots.notifications import ChunkAnnouncements
 from headrace.snapshots.planner import AttemptOver
 from headrace.snapshots.slices import ChunkQuery
@@ -162,7 +162,7 @@ class PostgresSnapshotSource(
         has attached partitions whose rows the log does not deliver. Raises AttemptOver if a table's
         key has changed, because the bounds of chunks are then meaningless."""
         oids = {table.id for table in tables}
-        keyed = [table.id for table in tables if table.kind is Cut.KEY]
+        keyed = [table.id for table in tables if table.kind is ChunkKind.KEY]
         with self._session() as connection:
             rewritten = rewritten_tables(connection, oids | _leaves_of(tables))
             shapes = key_shapes(connection, keyed)
@@ -215,18 +215,18 @@ class PostgresSnapshotSource(
         if not divided:
             return tables
         with self._session() as connection:
-            seen = attached_partitions(connection, divided)
+            attached = attached_partitions(connection, divided)
         recut = []
         for table, number in zip(tables, begun, strict=True):
             described = self._describe(table)
             leaves = () if described is None else described[0].leaves
-            recut.append(require_same_cuts(table, seen.get(table.id, {}), leaves, number))
+            recut.append(require_same_cuts(table, attached.get(table.id, {}), leaves, number))
         return recut
 
     def _is_unseen(self, connection: psycopg.Connection, table: SnapshotTable) -> bool:
         """Whether the table's override statement reads rows that the snapshot cannot show."""
         statement = self._overrides.statements.get(table.name)
-        if statement is None or table.kind is not Cut.WHOLE:
+        if statement is None or table.kind is not ChunkKind.WHOLE:
             return False
         try:
             with translated(self._config, "Planning a chunk"), connection.transaction():
@@ -255,14 +255,14 @@ class PostgresSnapshotSource(
         paths |= {table.id: table.path for table in described}
         with self._session() as connection:
             rewritten = rewritten_tables(connection, paths.keys())
-            shapes = key_shapes(connection, [t.id for t in tables if t.kind is Cut.KEY])
+            shapes = key_shapes(connection, [t.id for t in tables if t.kind is ChunkKind.KEY])
             parts = attached_partitions(connection, [t.id for t in described if t.partitioned])
         if rewritten:
             names = [table.name for table in described if table.id in rewritten]
             raise _changed(f"{', '.join(names) or 'a partition'} was rewritten or truncated")
         for table in described:
-            seen = parts.get(table.id, {})
-            if table.partitioned and any(x.pages and x.id not in seen for x in table.leaves):
+            attached = parts.get(table.id, {})
+            if table.partitioned and any(x.pages and x.id not in attached for x in table.leaves):
                 raise _changed(f"a partition was attached to {table.name}")
         present = present_paths(self._current.get(), paths)
         for oid, path in present.items():
@@ -339,7 +339,7 @@ class PostgresSnapshotSource(
         described = self._describe(table)
         if described is not None:
             present = described[0]
-            if chunk.kind is Cut.WHOLE and present.path != (table.schema, table.table):
+            if chunk.kind is ChunkKind.WHOLE and present.path != (table.schema, table.table):
                 self._described[table.id] = None
             named = {leaf.id: leaf for leaf in present.leaves}
             leaves = tuple(_named(leaf, named.get(leaf.id)) for leaf in table.leaves)

@@ -16,7 +16,7 @@ from headrace.connectors.postgresql.reading.dialect import SQL, copied
 from headrace.connectors.postgresql.reading.overrides import copy_override
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import Overrides
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, ChunkKind
 from headrace.snapshots.tables import Leaf
 
 
@@ -59,7 +59,7 @@ def table_chunk(
     transaction of `session`; raises as `copy_override`."""
     names = [column.name for column in facts.columns]
     planned = TableChunk("", replace(table, leaves=()), leaf, condition)
-    if chunk.kind is not Cut.WHOLE:
+    if chunk.kind is not ChunkKind.WHOLE:
         select = SQL.chunk(leaf.path, names, table.key_columns, chunk, condition)
         return replace(planned, statement=copied(select))
     whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"

@@ -30,15 +30,15 @@ def column_numbers(
 ) -> list[int | None]:
     """Return the number of each column of a message of the transaction `xid`; None: not certain."""
     names = {column.name for column in message.columns}
-    kept = {
+    unchanged = {
         column.name: column
         for column in present.columns
         if column.name in names and not catalog.is_since(column.changed_by, xid)
     }
-    certain = [kept[c.name].number if c.name in kept else None for c in message.columns]
+    certain = [unchanged[c.name].number if c.name in unchanged else None for c in message.columns]
     if None not in certain:
         return certain
-    places = list(_places(message.columns, present, catalog, xid, kept))
+    places = list(_places(message.columns, present, catalog, xid, unchanged))
     if len(places) > 1:
         places = _chosen(places, present, catalog, xid) or places
     if not places:
@@ -51,11 +51,11 @@ def _places(
     present: CatalogTable,
     catalog: CatalogReading,
     xid: int,
-    kept: dict[str, CatalogColumn],
+    unchanged: dict[str, CatalogColumn],
 ) -> Iterator[tuple[int, ...]]:
     """The columns that a message may be of: those that exist now up to some number, and of those
     that were dropped since, any."""
-    fixed = {column.number: name for name, column in kept.items()}
+    fixed = {column.number: name for name, column in unchanged.items()}
     changed = [c for c in present.columns if catalog.is_since(c.changed_by, xid)]
     listed = present.history.lists_columns
     optional = [c.number for c in changed if c.generated or listed]
@@ -64,20 +64,20 @@ def _places(
     optional += [number for number, by in dropped.items() if catalog.is_since(by, xid)]
     if len(optional) > _MOST_OPTIONAL:
         return
-    seen = set[tuple[int, ...]]()
+    yielded = set[tuple[int, ...]]()
     for last in sorted({*always, *optional, *fixed}):
         if any(number > last for number in fixed):
             continue
-        there = [number for number in (*always, *fixed) if number <= last]
+        present_numbers = [number for number in (*always, *fixed) if number <= last]
         free = [number for number in optional if number <= last]
-        missing = len(columns) - len(there)
+        missing = len(columns) - len(present_numbers)
         if not 0 <= missing <= len(free):
             continue
         for some in combinations(free, missing):
-            numbers = tuple(sorted((*there, *some)))
+            numbers = tuple(sorted((*present_numbers, *some)))
             named = zip(columns, numbers, strict=True)
-            if numbers not in seen and all(fixed.get(n, c.name) == c.name for c, n in named):
-                seen.add(numbers)
+            if numbers not in yielded and all(fixed.get(n, c.name) == c.name for c, n in named):
+                yielded.add(numbers)
                 yield numbers
 
 

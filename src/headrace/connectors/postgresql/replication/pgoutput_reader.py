@@ -296,13 +296,13 @@ class PgoutputReader(SegmentReader):
     def _add_outside(self, piece: Piece, message: LogicalMessage, record: RareRecord) -> None:
         """Add a row with its own transaction entry: no xid, the last known commit time."""
         state, index = self.state, piece.index
-        kept = [int(state[word]) for word in _OF_TRANSACTION]
+        transaction_words = [int(state[word]) for word in _OF_TRANSACTION]
         state[row_kernel.LAST_COMMIT] = record.place  # Debezium treats the message as a commit
         state[pgoutput.XID], state[pgoutput.FINAL_LSN] = int(NULL), message.lsn
         state[row_kernel.ORDINAL] = 0
         state[row_kernel.TRANSACTION_ROW] = -1
         self._add(piece, record, RowKind.OUTSIDE)
-        for word, value in zip(_OF_TRANSACTION, kept, strict=True):
+        for word, value in zip(_OF_TRANSACTION, transaction_words, strict=True):
             state[word] = value
         add_end(address_of(index.ends), address_of(state), 0, message.lsn)
 

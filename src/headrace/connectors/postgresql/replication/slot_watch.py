@@ -94,11 +94,11 @@ def read_slots(connection: psycopg.Connection) -> list[ListedSlot]:
 
 def watch_slot(config: PostgresConfig) -> RetentionWatch[SlotMetrics] | None:
     """A watch at the interval headrace.slot.watch.interval; None if that is 0."""
-    kept = KeptConnection(config, "headrace slot watch")
+    session = KeptConnection(config, "headrace slot watch")
     name = config.slot_name
 
     def look() -> SlotMetrics | None:
-        connection = kept.get()
+        connection = session.get()
         connection.execute("SET statement_timeout = '5s'")
         return read_slot(connection, name)
 
@@ -112,4 +112,4 @@ def watch_slot(config: PostgresConfig) -> RetentionWatch[SlotMetrics] | None:
         )
 
     seconds = config.headrace_slot_watch_interval / 1000
-    return RetentionWatch(look, warning, kept.close, seconds) if seconds else None
+    return RetentionWatch(look, warning, session.close, seconds) if seconds else None

@@ -129,8 +129,8 @@ class Readiness:
         created."""
         config, name = self._config, self._config.publication_name
         set_identities(connection, config.replica_identity_autoset_values, tables)
-        made = self._make_publication(connection, tables, begins=begins)
-        if made and undo is not None:
+        is_created = self._make_publication(connection, tables, begins=begins)
+        if is_created and undo is not None:
             drop = partial(drop_publication, name=name)
             what, sql = f"the publication {name}", drop_statement(name)
             undo.callback(undo_making, config, what, sql, drop, connection)

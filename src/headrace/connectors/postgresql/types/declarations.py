@@ -139,16 +139,16 @@ def array_of(element: TypeDeclaration, separator: bytes = b",") -> TypeDeclarati
 
 def array_without_nulls(element: TypeDeclaration, separator: bytes) -> TypeDeclaration:
     """The declaration of an array that is null when one of its elements is."""
-    made = array_of(element, separator)
+    declaration = array_of(element, separator)
     decoder = partial(values.array, element=element.decoder, separator=separator, nulls=False)
-    return replace(made, schema=Schema(Type.ARRAY, values=element.schema), decoder=decoder)
+    return replace(declaration, schema=Schema(Type.ARRAY, values=element.schema), decoder=decoder)
 
 
 def unknown_array(options: PostgresTypeOptions, separator: bytes) -> TypeDeclaration:
     """The declaration of an array whose elements are of an unknown type."""
     element = replace(unknown(options), unavailable_array=no_placeholder)
-    made = array_of(element, separator)
+    declaration = array_of(element, separator)
     if options.quirks:
         decoder = array_without_nulls(element, separator).decoder
-        made = replace(made, decoder=decoder)
-    return made
+        declaration = replace(declaration, decoder=decoder)
+    return declaration

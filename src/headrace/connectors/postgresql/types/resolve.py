@@ -66,18 +66,18 @@ class PostgresType:
         """
         assert isinstance(options, PostgresTypeOptions)
         facts = self.facts
-        made = _declaration(*facts.undomained(self.typmod), options)
-        if made is None:
+        declaration = _declaration(*facts.undomained(self.typmod), options)
+        if declaration is None:
             return None
         # Debezium looks up defaults by the names of built-in types and enums; a domain has another
         # name.
         value = (
             None
             if default is None or facts.kind == "d"
-            else default_value(facts, self.typmod, made, default, options)
+            else default_value(facts, self.typmod, declaration, default, options)
         )
         return ColumnType.of(
-            made, facts.name, options, optional=optional, default=value, column=column
+            declaration, facts.name, options, optional=optional, default=value, column=column
         )
 
 

@@ -36,7 +36,7 @@ from headrace.converters.binary.kernels.numbers import (
     put_integer_text,
     put_variable_decimal_bytes,
 )
-from headrace.converters.instructions import Form
+from headrace.converters.instructions import ProgramForm
 from headrace.converters.json.kernels.cells import hex_bytes, nanoseconds, time_number
 from headrace.converters.json.kernels.numbers import put_decimal_string, put_raw_int
 from headrace.converters.json.kernels.times import (
@@ -47,7 +47,7 @@ from headrace.converters.json.kernels.times import (
     put_timestamptz,
 )
 
-_AVRO, _RAW_FORM, _QUOTED = int(Form.AVRO), int(Form.RAW), int(Form.QUOTED)
+_AVRO, _RAW_FORM, _QUOTED = int(ProgramForm.AVRO), int(ProgramForm.RAW), int(ProgramForm.QUOTED)
 _RAW, _STRING, _BOOLEAN = int(Encoding.RAW), int(Encoding.STRING), int(Encoding.BOOLEAN)
 _BIT1, _DECIMAL, _HEX = int(Encoding.BIT1), int(Encoding.DECIMAL), int(Encoding.HEX)
 _DOUBLE, _FLOAT = int(Encoding.DOUBLE), int(Encoding.FLOAT)

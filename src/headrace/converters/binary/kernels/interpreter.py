@@ -53,7 +53,7 @@ from headrace.converters.instructions import (
     A,
     B,
     C,
-    Form,
+    ProgramForm,
 )
 from headrace.converters.kernels.prints import patch, put_instant
 from headrace.converters.kernels.row_cells import (
@@ -80,7 +80,7 @@ CLOSE = 100
 ABSENT = 101
 """Additional instruction: the root is null."""
 
-_AVRO, _QUOTED = int(Form.AVRO), int(Form.QUOTED)
+_AVRO, _QUOTED = int(ProgramForm.AVRO), int(ProgramForm.QUOTED)
 _COMMA = ord(",")
 _INSTANT_LENGTH = 24
 

@@ -122,11 +122,13 @@ class Avro(FileFormat):
     def _role(self, role: str, head: bytes) -> RoleSchema:
         kind = self._kinds[role]
         if (role, head) not in self._schemas:
-            made = RoleSchema(kind)
+            schema = RoleSchema(kind)
             if kind == "avro":
                 number = int.from_bytes(head[1:], "big")
-                made = RoleSchema(text=self._text_of(role, number)) if head else RoleSchema("null")
-            self._schemas[role, head] = made
+                schema = (
+                    RoleSchema(text=self._text_of(role, number)) if head else RoleSchema("null")
+                )
+            self._schemas[role, head] = schema
         return self._schemas[role, head]
 
     def open(self, path: Path, schema: bytes) -> LogFile:
@@ -142,17 +144,17 @@ class Avro(FileFormat):
         """See FileFormat. Blocks are joined to larger ones, and compressed again."""
         merged = _Container(target, self.schema_of(sources[0]), self._compression)
         try:
-            held, rows = b"", 0
+            block, rows = b"", 0
             for source in sources:
                 with source.open("rb") as file:
                     for count, content in _Reader(file).blocks():
-                        if held and len(held) + len(content) > _BLOCK:
-                            merged.add(rows, _compressed(memoryview(held), self._compression))
-                            held, rows = b"", 0
-                        held += content
+                        if block and len(block) + len(content) > _BLOCK:
+                            merged.add(rows, _compressed(memoryview(block), self._compression))
+                            block, rows = b"", 0
+                        block += content
                         rows += count
             if rows:
-                merged.add(rows, _compressed(memoryview(held), self._compression))
+                merged.add(rows, _compressed(memoryview(block), self._compression))
         finally:
             merged.close()
 
@@ -233,10 +235,10 @@ def _compressed(content: memoryview, compression: str) -> bytes:
     if compression == "deflate":
         deflate = zlib.compressobj(FASTEST, wbits=-zlib.MAX_WBITS)
         return deflate.compress(content) + deflate.flush()
-    made: bytes = pa.compress(pa.py_buffer(content), codec=compression, asbytes=True)
+    compressed: bytes = pa.compress(pa.py_buffer(content), codec=compression, asbytes=True)
     if compression == "snappy":
-        made += zlib.crc32(content).to_bytes(4, "big")
-    return made
+        compressed += zlib.crc32(content).to_bytes(4, "big")
+    return compressed
 
 
 def _decompressed(content: bytes, codec: str) -> bytes:

@@ -71,9 +71,9 @@ def _lengths(column: pa.Array) -> np.ndarray:
     return np.asarray(pc.binary_length(column).to_numpy(zero_copy_only=False), np.int64)
 
 
-def _flags(chosen: np.ndarray, one: bytes, other: bytes) -> pa.Array:
-    """Return an array with `one` for true and `other` for false."""
-    texts = pa.array([other, one], _BYTES)
+def _flags(chosen: np.ndarray, if_true: bytes, if_false: bytes) -> pa.Array:
+    """Return an array with `if_true` for true and `if_false` for false."""
+    texts = pa.array([if_false, if_true], _BYTES)
     return texts.take(pa.array(chosen.astype(np.int8)))
 
 
@@ -95,10 +95,10 @@ def _optional(column: pa.Array, role: RoleSchema) -> list[pa.Array]:
     if role.text:
         content = pc.binary_replace_slice(content, 0, HEAD_BYTES, b"")
     branch = b"" if role.is_union else b"\x02"
-    made = [_flags(present, branch, role.absent)]
+    parts = [_flags(present, branch, role.absent)]
     if role.has_length:
-        made.append(longs(_lengths(content), present))
-    return [*made, content]
+        parts.append(longs(_lengths(content), present))
+    return [*parts, content]
 
 
 def _headers(lists: pa.Array) -> list[pa.Array]:
@@ -113,13 +113,13 @@ def _headers(lists: pa.Array) -> list[pa.Array]:
     entries = lists.flatten()
     names, contents = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
     present, content = _present(contents), _bytes(contents)
-    each = _joined(
+    records = _joined(
         *_texts(names),
         _flags(present, b"\x02", b"\x00"),
         longs(_lengths(content), present),
         content,
     )
     ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
-    of_records = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), each.cast(pa.binary()))
+    of_records = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), records.cast(pa.binary()))
     blocks = pc.binary_join(of_records, b"").cast(_BYTES)
     return [longs(counts, counts > 0), blocks, end]

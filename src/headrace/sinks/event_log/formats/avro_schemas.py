@@ -119,8 +119,8 @@ class _Names:
         return {**schema, **inner}
 
     def _fields(self, fields: Iterable[dict[str, Any]], space: str) -> Iterable[dict[str, Any]]:
-        for each in fields:
-            yield {**each, "type": self.once(each["type"], space)}
+        for member in fields:
+            yield {**member, "type": self.once(member["type"], space)}
 
 
 def _full(schema: dict[str, Any], space: str) -> tuple[str, str]:

@@ -222,14 +222,14 @@ def scan_files(step: FileStep) -> Scanned:
     """Find the rows of the keys in some data files, and write the deletion vectors of these
     files."""
     batch, storage = step.batch, step.storage
-    keys = pa.concat_tables([read_rows(each.keys) for each in step.planned])
-    needing = [each for each in step.planned if each.needed is not None]
+    keys = pa.concat_tables([read_rows(planned.keys) for planned in step.planned])
+    needing = [planned for planned in step.planned if planned.needed is not None]
     needed = None
     if needing:
-        columns = tuple(dict.fromkeys(name for each in needing for name in each.columns))
-        tables = [read_rows(each.needed) for each in needing if each.needed is not None]
+        columns = tuple(dict.fromkeys(name for planned in needing for name in planned.columns))
+        tables = [read_rows(planned.needed) for planned in needing if planned.needed is not None]
         needed = pa.concat_tables(tables), columns
-    found = scan(
+    scanned = scan(
         storage,
         step.files,
         keys,
@@ -238,15 +238,15 @@ def scan_files(step: FileStep) -> Scanned:
         table=batch.table,
         is_unique=not batch.is_copied,
     )
-    vectors, removed = _new_vectors(storage, step.files, found.positions, batch.name)
-    kept = None if found.kept is None else write_rows(found.kept, step.work)
-    return Scanned(vectors, removed, found.found, kept)
+    vectors, removed = _new_vectors(storage, step.files, scanned.positions, batch.name)
+    stored_rows = None if scanned.kept is None else write_rows(scanned.kept, step.work)
+    return Scanned(vectors, removed, scanned.found, stored_rows)
 
 
 def write_rows_of(step: KeysStep) -> Written:
     """Write the rows that remain after the changes of some keys."""
-    kept = pa.concat_tables(map(read_rows, step.kept)) if step.kept else None
-    return _written(step.batch.folding(step.some_keys), kept, step.storage, step.batch.name)
+    stored_rows = pa.concat_tables(map(read_rows, step.kept)) if step.kept else None
+    return _written(step.batch.folding(step.some_keys), stored_rows, step.storage, step.batch.name)
 
 
 class _Application:
@@ -310,12 +310,14 @@ class _Application:
             for group in groups
         ]
         done = (self._runner if len(groups) > 1 else HereRunner()).run(close_versions, steps)
-        kept = [read_rows(each.kept) for each in done if each.kept is not None]
-        written = _written(folding, pa.concat_tables(kept) if kept else None, storage, batch.name)
+        stored_rows = [read_rows(closed.kept) for closed in done if closed.kept is not None]
+        written = _written(
+            folding, pa.concat_tables(stored_rows) if stored_rows else None, storage, batch.name
+        )
         return _change(
-            [vector for each in done for vector in each.vectors],
-            [file for each in done for file in each.removed],
-            [written, *(Written(each.files, 0, each.closed, 0) for each in done)],
+            [vector for closed in done for vector in closed.vectors],
+            [file for closed in done for file in closed.removed],
+            [written, *(Written(closed.files, 0, closed.closed, 0) for closed in done)],
         )
 
     def _run_here(self) -> tuple[TableChange, Applied]:
@@ -323,12 +325,12 @@ class _Application:
         folding = batch.folding()
         if batch.truncated:
             vectors: list[tuple[DataFile, str, int]] = []
-            removed, kept = self._files, None
+            removed, stored_rows = self._files, None
         elif self._rows_to_scan(folding) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
-            kept = pa.concat_tables(map(read_rows, paths)) if paths else None
+            stored_rows = pa.concat_tables(map(read_rows, paths)) if paths else None
         else:
-            found = scan(
+            scanned = scan(
                 storage,
                 self._files,
                 folding.scanned,
@@ -337,9 +339,9 @@ class _Application:
                 table=batch.table,
                 is_unique=not batch.is_copied,
             )
-            vectors, removed = _new_vectors(storage, self._files, found.positions, batch.name)
-            kept = found.kept
-        return _change(vectors, removed, [_written(folding, kept, storage, batch.name)])
+            vectors, removed = _new_vectors(storage, self._files, scanned.positions, batch.name)
+            stored_rows = scanned.kept
+        return _change(vectors, removed, [_written(folding, stored_rows, storage, batch.name)])
 
     def _rows_to_scan(self, folding: Folding) -> int:
         keys = folding.scanned
@@ -351,12 +353,12 @@ class _Application:
             for some_keys in self._groups
         ]
         vectors: list[tuple[DataFile, str, int]] = []
-        removed, kept = self._files, list[Path]()
+        removed, paths = self._files, list[Path]()
         if not self._batch.truncated:
             planned = self._runner.run(plan_keys, steps)
-            vectors, removed, kept = self._scan_elsewhere(planned)
+            vectors, removed, paths = self._scan_elsewhere(planned)
         steps = [
-            KeysStep(self._batch, some_keys, self._work, self._storage, kept)
+            KeysStep(self._batch, some_keys, self._work, self._storage, paths)
             for some_keys in self._groups
         ]
         return _change(vectors, removed, self._runner.run(write_rows_of, steps))
@@ -369,15 +371,15 @@ class _Application:
             scan_files,
             [FileStep(self._batch, group, self._work, self._storage, planned) for group in groups],
         )
-        found = bitmap()
-        for each, group in zip(scanned, groups, strict=True):
-            if not self._batch.is_copied and found.intersect(each.found):
+        found_keys = bitmap()
+        for scan_of_group, group in zip(scanned, groups, strict=True):
+            if not self._batch.is_copied and found_keys.intersect(scan_of_group.found):
                 raise not_unique(self._batch.table, self._batch.schema.key, group[0].path)
-            found |= each.found
+            found_keys |= scan_of_group.found
         return (
-            [vector for each in scanned for vector in each.vectors],
-            [file for each in scanned for file in each.removed],
-            [each.kept for each in scanned if each.kept is not None],
+            [vector for scan_of_group in scanned for vector in scan_of_group.vectors],
+            [file for scan_of_group in scanned for file in scan_of_group.removed],
+            [scan_of_group.kept for scan_of_group in scanned if scan_of_group.kept is not None],
         )
 
 
@@ -386,13 +388,13 @@ def _change(
     removed: Sequence[DataFile],
     written: Sequence[Written],
 ) -> tuple[TableChange, Applied]:
-    files = [file for each in written for file in each.files]
+    files = [file for written_rows in written for file in written_rows.files]
     applied = Applied(
-        sum(each.upserted for each in written),
-        sum(each.deleted for each in written),
+        sum(written_rows.upserted for written_rows in written),
+        sum(written_rows.deleted for written_rows in written),
         sum(file.size for file in files),
         len(files),
-        sum(each.left_out for each in written),
+        sum(written_rows.left_out for written_rows in written),
     )
     return TableChange(files, list(vectors), list(removed)), applied
 
@@ -454,8 +456,10 @@ def _planned(folding: Folding, work: Path) -> Planned:
     )
 
 
-def _written(folding: Folding, kept: pa.Table | None, storage: Storage, name: str) -> Written:
-    rows = folding.rows(kept).select(storage.schema.names)
+def _written(
+    folding: Folding, stored_rows: pa.Table | None, storage: Storage, name: str
+) -> Written:
+    rows = folding.rows(stored_rows).select(storage.schema.names)
     divided = apart(rows, storage.schema.key)
     files = [file for some in divided for file in write_files(storage, some, name)]
     upserted = folding.upserted - folding.left_out

@@ -32,7 +32,7 @@ class ChangeColumns:
     ) -> None:
         self._tables, self._schema = tables, schema
         self._defaults, self._table = defaults or {}, table
-        self.count = sum(each.num_rows for each in tables)
+        self.count = sum(changes.num_rows for changes in tables)
         """The number of changes."""
 
     def column(self, name: str) -> pa.ChunkedArray:
@@ -40,27 +40,27 @@ class ChangeColumns:
         HeadraceError("replicas.value_not_taken") for values that the column cannot have."""
         kind = self.type_of(name)
         chunks: list[pa.Array] = []
-        for each in self._tables:
-            if name in each.column_names:
-                chunks += conformed(each[name], kind, name, self._table).chunks
+        for changes in self._tables:
+            if name in changes.column_names:
+                chunks += conformed(changes[name], kind, name, self._table).chunks
             else:
                 value = pa.scalar(self._defaults.get(name), kind)
-                chunks.append(pa.repeat(value, each.num_rows))
+                chunks.append(pa.repeat(value, changes.num_rows))
         return pa.chunked_array(chunks, kind)
 
     def has(self, name: str) -> bool:
         """Return whether a part has a column of the table."""
-        return any(name in each.column_names for each in self._tables)
+        return any(name in changes.column_names for changes in self._tables)
 
     def own(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         """Return a column that every part has besides those of the table, as `kind`."""
         return pa.chunked_array(
-            [chunk for each in self._tables for chunk in each[name].cast(kind).chunks], kind
+            [chunk for changes in self._tables for chunk in changes[name].cast(kind).chunks], kind
         )
 
     def numbers(self, name: str, kind: type) -> NDArray:
         """Return such a column of numbers."""
-        arrays = [each[name].to_numpy() for each in self._tables]
+        arrays = [changes[name].to_numpy() for changes in self._tables]
         return np.concatenate(arrays).astype(kind, copy=False) if arrays else np.zeros(0, kind)
 
     def keys(self) -> pa.Table:
@@ -71,30 +71,30 @@ class ChangeColumns:
         """Return the rows with a former key, and these keys."""
         rows, keys, first = [np.zeros(0, np.int64)], [], 0
         kinds = {name: self.type_of(name) for name in self._schema.key}
-        for each in self._tables:
-            if OLD_KEY in each.column_names and each[OLD_KEY].null_count < each.num_rows:
-                found = np.flatnonzero(each[OLD_KEY].is_valid().to_numpy())
-                rows.append(first + found)
-                structs = each[OLD_KEY].take(pa.array(found))
+        for changes in self._tables:
+            if OLD_KEY in changes.column_names and changes[OLD_KEY].null_count < changes.num_rows:
+                moved = np.flatnonzero(changes[OLD_KEY].is_valid().to_numpy())
+                rows.append(first + moved)
+                structs = changes[OLD_KEY].take(pa.array(moved))
                 members = {
                     name: conformed(pc.struct_field(structs, name), kind, name, self._table)
                     for name, kind in kinds.items()
                 }
                 keys.append(pa.table(members))
-            first += each.num_rows
+            first += changes.num_rows
         empty = pa.schema(list(kinds.items())).empty_table()
         return np.concatenate(rows), pa.concat_tables([empty, *keys])
 
     def unavailable(self, name: str) -> NDArray[np.bool_] | None:
         """Return a mask of the changes that do not carry the value of a column; None: all do."""
-        if not any(UNAVAILABLE + name in each.column_names for each in self._tables):
+        if not any(UNAVAILABLE + name in changes.column_names for changes in self._tables):
             return None
         flags = np.concatenate(
             [
-                each[UNAVAILABLE + name].to_numpy().astype(np.bool_)
-                if UNAVAILABLE + name in each.column_names
-                else np.zeros(each.num_rows, np.bool_)
-                for each in self._tables
+                changes[UNAVAILABLE + name].to_numpy().astype(np.bool_)
+                if UNAVAILABLE + name in changes.column_names
+                else np.zeros(changes.num_rows, np.bool_)
+                for changes in self._tables
             ]
         )
         return flags if flags.any() else None
@@ -102,7 +102,7 @@ class ChangeColumns:
     def order(self) -> NDArray[np.int64] | None:
         """Return the changes in the order of the log; None: they are in it. Equal places keep their
         order."""
-        return log_order([each[SEQUENCE] for each in self._tables])
+        return log_order([changes[SEQUENCE] for changes in self._tables])
 
     def type_of(self, name: str) -> pa.DataType:
         """Return the type of a column of the table."""
@@ -115,7 +115,10 @@ def log_order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
     """Return the rows in the order of the log; None: they are in it. Equal places keep their
     order."""
     chunks = [
-        chunk.cast(pa.large_string()) for each in sequences for chunk in each.chunks if len(chunk)
+        chunk.cast(pa.large_string())
+        for column in sequences
+        for chunk in column.chunks
+        if len(chunk)
     ]
     if not chunks:
         return None

@@ -117,23 +117,23 @@ def log_rows(
     order = log_order([pa.chunked_array(places)])
     rows = np.arange(changes.count + len(truncates)) if order is None else order
     is_change = rows < changes.count
-    made = {}
+    columns = {}
     for column in schema.columns:
         values = changes.column(column.name)
         if truncates:
             nulls = pa.nulls(len(truncates), column.type)
             values = pa.chunked_array([*values.chunks, nulls], column.type)
-        made[column.name] = gathered(values, rows)
+        columns[column.name] = gathered(values, rows)
     operations = changes.numbers(OPERATION, np.int8)
     letters = pa.array([LETTERS.get(Operation(number)) for number in Operation] + [TRUNCATE])
     codes = np.concatenate([operations, np.full(len(truncates), len(Operation), np.int8)])
-    made[OP] = pa.chunked_array([letters.take(pa.array(codes[rows]))])
-    made[PLACE] = gathered(pa.chunked_array(places, pa.string()), rows)
+    columns[OP] = pa.chunked_array([letters.take(pa.array(codes[rows]))])
+    columns[PLACE] = gathered(pa.chunked_array(places, pa.string()), rows)
     times = pa.array([time for _, time in truncates], pa.int64()).cast(INSTANT)
     known = changes.own(COMMIT_TIME, INSTANT).chunks
-    made[TIME] = gathered(pa.chunked_array([*known, times], INSTANT), rows)
-    made[ABSENT_VALUES] = _absent_values(changes, schema, rows, is_change)
-    return pa.table(made)
+    columns[TIME] = gathered(pa.chunked_array([*known, times], INSTANT), rows)
+    columns[ABSENT_VALUES] = _absent_values(changes, schema, rows, is_change)
+    return pa.table(columns)
 
 
 def _absent_values(
@@ -145,12 +145,12 @@ def _absent_values(
     """Return the names of the columns whose values each row lacks; null: it has all."""
     kind = pa.list_(pa.string())
     flags = {name: changes.unavailable(name) for name in schema.names}
-    known = {name: each for name, each in flags.items() if each is not None}
+    known = {name: mask for name, mask in flags.items() if mask is not None}
     if not known:
         return pa.chunked_array([pa.nulls(len(rows), kind)])
     lacking = np.zeros((len(rows), len(known)), np.bool_)
-    for number, each in enumerate(known.values()):
-        lacking[is_change, number] = each[rows[is_change]]
+    for number, mask in enumerate(known.values()):
+        lacking[is_change, number] = mask[rows[is_change]]
     counts = lacking.sum(axis=1)
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     names = pa.array(list(known), pa.string()).take(pa.array(np.nonzero(lacking)[1]))

@@ -63,20 +63,20 @@ def close_versions(step: CloseStep) -> Closed:
     keys = None if step.keys is None else KeySet(read_rows(step.keys))
     key = storage.schema.key[1:]  # a history's key begins with IS_CURRENT
     output = _Output(step)
-    kept: list[pa.Table] = []
+    touched_of_files: list[pa.Table] = []
     for file in step.files:
         dead = bitmap()
         for positions, rows in _current_batches(storage, file, columns):
             dead |= bitmap(positions.astype(np.uint32))
             if keys is not None:
                 touched = pa.array(keys.mask([rows[name] for name in key]))
-                kept.append(rows.filter(touched))
+                touched_of_files.append(rows.filter(touched))
                 rows = rows.filter(pc.invert(touched))
             output.add(rows)
         if dead:
             output.add_vector(file, new_vector(storage, file, dead, step.name))
     output.write()
-    touched_rows = [rows for rows in kept if rows.num_rows]
+    touched_rows = [rows for rows in touched_of_files if rows.num_rows]
     path = None
     if touched_rows and step.work is not None:
         path = write_rows(pa.concat_tables(touched_rows), step.work)

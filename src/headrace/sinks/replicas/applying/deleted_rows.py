@@ -82,8 +82,8 @@ def change_deletes(
     marked = {**own, SOURCE: source} if source else own
     if is_soft:
         transaction = table.begin(change)
-        made = fill(transaction, f"{names[0]}deletes", runner, {DELETED: False})
-        transaction.commit(made, marked)
+        filled = fill(transaction, f"{names[0]}deletes", runner, {DELETED: False})
+        transaction.commit(filled, marked)
         return
     transaction = table.begin(ColumnChange())
     removal = _removal(transaction, f"{names[1]}{uuid4().hex[:8]}", runner)
@@ -101,13 +101,15 @@ def _removal(transaction: Transaction, name: str, runner: Runner) -> TableChange
         for first in range(0, len(files), _FILES_OF_A_STEP)
     ]
     try:
-        made = [each for group in runner.run(remove_marked, steps) for each in group]
+        marked = [
+            marked_file for group in runner.run(remove_marked, steps) for marked_file in group
+        ]
     except Exception:
         transaction.storage.sweep(name)
         raise
     return TableChange(
-        vectors=[vector for _, vector in made if vector is not None],
-        removed=[file for file, vector in made if vector is None],
+        vectors=[vector for _, vector in marked if vector is not None],
+        removed=[file for file, vector in marked if vector is None],
     )
 
 
@@ -125,16 +127,16 @@ def remove_marked(
 ) -> list[tuple[DataFile, tuple[DataFile, str, int] | None]]:
     """Return the files with live rows that are marked, and their new vectors; None: no row
     remains."""
-    made = []
+    files_and_vectors = []
     for file in step.files:
         marked, first = bitmap(), 0
         with DataFileReader(step.storage, file) as reader:
             for rows in reader.batches([DELETED]) if reader.has(DELETED) else ():
-                found = pc.indices_nonzero(rows[DELETED].fill_null(False))
-                marked |= bitmap(place + first for place in found.to_pylist())
+                indices = pc.indices_nonzero(rows[DELETED].fill_null(False))
+                marked |= bitmap(place + first for place in indices.to_pylist())
                 first += rows.num_rows
         if file.vector is not None:
             marked -= step.storage.read_vector(file)
         if marked:
-            made.append((file, new_vector(step.storage, file, marked, step.name)))
-    return made
+            files_and_vectors.append((file, new_vector(step.storage, file, marked, step.name)))
+    return files_and_vectors

@@ -26,10 +26,10 @@ def _equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     """Return whether the values are equal, undefined for nulls."""
     kind, types = left.type, pa.types
     if types.is_struct(kind):
-        made = np.ones(len(left), np.bool_)
-        for one, other in zip(left.flatten(), right.flatten(), strict=True):
-            made &= equal_values(one, other)
-        return made
+        equal = np.ones(len(left), np.bool_)
+        for left_member, right_member in zip(left.flatten(), right.flatten(), strict=True):
+            equal &= equal_values(left_member, right_member)
+        return equal
     if types.is_map(kind):
         entries = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
         return _equal(left.cast(entries), right.cast(entries))
@@ -43,17 +43,17 @@ def _equal(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
 
 def _equal_lists(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
     counts = pc.fill_null(pc.list_value_length(left), 0).to_numpy(zero_copy_only=False)
-    made: NDArray[np.bool_] = counts == pc.fill_null(pc.list_value_length(right), 0).to_numpy(
+    equal: NDArray[np.bool_] = counts == pc.fill_null(pc.list_value_length(right), 0).to_numpy(
         zero_copy_only=False
     )
-    alike = pa.array(made)
+    alike = pa.array(equal)
     elements = pc.list_flatten(left.filter(alike)), pc.list_flatten(right.filter(alike))
     differs = ~equal_values(*elements)
-    rows = np.repeat(np.flatnonzero(made), counts[made])
-    made[rows[differs]] = False
-    return made
+    rows = np.repeat(np.flatnonzero(equal), counts[equal])
+    equal[rows[differs]] = False
+    return equal
 
 
 def _mask(flags: pa.Array) -> NDArray[np.bool_]:
-    made: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False).astype(np.bool_)
-    return made
+    mask: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return mask

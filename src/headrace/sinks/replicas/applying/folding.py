@@ -82,7 +82,7 @@ class Folding:
         table: str = "",
     ) -> None:
         self._changes = ChangeColumns(
-            [_after(each, truncated) for each in changes], schema, defaults, table
+            [_after(table_of_part, truncated) for table_of_part in changes], schema, defaults, table
         )
         self._schema = schema
         self._soft = soft_deletes
@@ -144,13 +144,13 @@ class Folding:
     def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
         """Return the keys whose stored values are needed for the rows, and the columns; None:
         none."""
-        numbers = {name: each.numbers() for name, each in self._sources.items()}
-        numbers = {name: each for name, each in numbers.items() if len(each)}
+        numbers = {name: sources.numbers() for name, sources in self._sources.items()}
+        numbers = {name: sources for name, sources in numbers.items() if len(sources)}
         if not numbers:
             return None
         places = np.unique(np.concatenate(list(numbers.values())))
         names = [*numbers]
-        if self._soft and any((each.own != ABSENT).any() for each in self._sources.values()):
+        if self._soft and any((sources.own != ABSENT).any() for sources in self._sources.values()):
             names.append(DELETED)
         return self.keys.take(places), tuple(names)
 
@@ -165,13 +165,13 @@ class Folding:
         """
         stored = self._stored_rows(kept)
         live = self._without_deleted(stored, kept)
-        found = {name: self._places(name, kept, stored, live) for name in self._sources}
+        places_of = {name: self._places(name, kept, stored, live) for name in self._sources}
         rows = self._rows
-        known = self._known(found)
+        known = self._known(places_of)
         if known is not None:
             self.left_out = len(rows) - int(known.sum())
             rows = rows[known]
-            found = {name: places[known] for name, places in found.items()}
+            places_of = {name: places[known] for name, places in places_of.items()}
         self._made = rows
         columns: list[pa.ChunkedArray] = []
         fields: list[pa.Field] = []
@@ -180,19 +180,19 @@ class Folding:
             if self._soft and name == DELETED:
                 is_deleted = self._operations[rows] == Operation.DELETE
                 columns.append(pa.chunked_array([pa.array(is_deleted)]))
-            elif name in found:
-                columns.append(self._filled(name, kept, found[name]))
+            elif name in places_of:
+                columns.append(self._filled(name, kept, places_of[name]))
             else:
                 columns.append(gathered(self._changes.column(name), rows))
             fields.append(pa.field(name, column.type))
         return pa.table(columns, schema=pa.schema(fields))
 
-    def _known(self, found: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_] | None:
+    def _known(self, places_of: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_] | None:
         """Return a mask of the rows that have all their values; None: all rows. Deleted rows may
         lack some."""
         known = self._operations[self._rows] == Operation.DELETE
         must = ~known
-        for name, places in found.items():
+        for name, places in places_of.items():
             if name in self._foreign:
                 continue
             unknown = int((must & (places == ABSENT)).sum())
@@ -211,15 +211,15 @@ class Folding:
     def _unavailable_flags(self) -> dict[str, NDArray[np.bool_]]:
         """Return masks of the changes that do not carry a value, for each column with such
         changes."""
-        made: dict[str, NDArray[np.bool_]] = {}
+        flags_of: dict[str, NDArray[np.bool_]] = {}
         for name in self._schema.names:
             if name in self._foreign:
-                made[name] = np.ones(self._count, np.bool_)
+                flags_of[name] = np.ones(self._count, np.bool_)
             elif name not in self._schema.key:
                 flags = self._changes.unavailable(name)
                 if flags is not None:
-                    made[name] = flags
-        return made
+                    flags_of[name] = flags
+        return flags_of
 
     def _find_sources(self) -> dict[str, Sources]:
         """Return the sources of values, for each column whose last changes do not have all
@@ -228,25 +228,25 @@ class Folding:
         if not self._unavailable and not soft:
             return {}
         histories = Histories(self._keys, self._ranks, self._operations, self._former)
-        made = {}
+        sources_of = {}
         for name, flags in self._unavailable.items():
             if soft or flags[self._rows].any():
-                made[name] = histories.sources(flags, self._rows)
+                sources_of[name] = histories.sources(flags, self._rows)
         if soft:
             sources = histories.sources(np.zeros(self._count, np.bool_), self._rows)
             for name in self._schema.names:
-                if name not in made and name not in self._schema.key and name != DELETED:
-                    made[name] = sources
-        return made
+                if name not in sources_of and name not in self._schema.key and name != DELETED:
+                    sources_of[name] = sources
+        return sources_of
 
     def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:
         """Return the row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
-        made = np.full(len(self.key_set) + 1, ABSENT, np.int64)
+        rows_of_keys = np.full(len(self.key_set) + 1, ABSENT, np.int64)
         if kept is not None and kept.num_rows:
             numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
             rows = np.flatnonzero(numbers != ABSENT)
-            made[numbers[rows]] = rows
-        return made
+            rows_of_keys[numbers[rows]] = rows
+        return rows_of_keys
 
     def _without_deleted(
         self, stored: NDArray[np.int64], kept: pa.Table | None

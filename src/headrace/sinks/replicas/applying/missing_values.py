@@ -73,8 +73,8 @@ class Histories:
         asked = self._of_rows[rows]
         deleted = self._is_delete[asked]
         before = self._last(~self._is_delete)[asked[deleted]]
-        made = Sources(*(np.full(len(rows), ABSENT, np.int64) for _ in range(3)))
-        made.stored[np.flatnonzero(deleted)[before == ABSENT]] = self._numbers[
+        located = Sources(*(np.full(len(rows), ABSENT, np.int64) for _ in range(3)))
+        located.stored[np.flatnonzero(deleted)[before == ABSENT]] = self._numbers[
             asked[deleted][before == ABSENT]
         ]
         asked[deleted] = before
@@ -82,36 +82,36 @@ class Histories:
         places = asked[open_]
         is_own = True
         while len(open_):
-            found = end[places]
-            is_stored = found == ABSENT
-            made.stored[open_[is_stored]] = self._numbers[places[is_stored]]
-            open_, found = open_[~is_stored], found[~is_stored]
-            is_available = ~unavailable[found] & ~self._is_delete[found]
-            made.rows[open_[is_available]] = self._rows[found[is_available]]
-            moved = unavailable[found] & ~self._is_delete[found]
-            open_, found = open_[moved], found[moved]
+            last = end[places]
+            is_stored = last == ABSENT
+            located.stored[open_[is_stored]] = self._numbers[places[is_stored]]
+            open_, last = open_[~is_stored], last[~is_stored]
+            is_available = ~unavailable[last] & ~self._is_delete[last]
+            located.rows[open_[is_available]] = self._rows[last[is_available]]
+            moved = unavailable[last] & ~self._is_delete[last]
+            open_, last = open_[moved], last[moved]
             if is_own:
                 # A key whose first change is a move to it was free before.
-                only = self._former[self._first[found]] != ABSENT
-                made.own[open_[only]] = self._numbers[found[only]]
+                only = self._former[self._first[last]] != ABSENT
+                located.own[open_[only]] = self._numbers[last[only]]
                 is_own = False
-            places = self._before_move(found)
+            places = self._before_move(last)
             is_stored = places == ABSENT
-            made.stored[open_[is_stored]] = self._former[found[is_stored]]
+            located.stored[open_[is_stored]] = self._former[last[is_stored]]
             open_, places = open_[~is_stored], places[~is_stored]
-        return made
+        return located
 
-    def _last(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _last(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return, for each place, the last wanted one up to it of the same key; ABSENT: none."""
-        last = np.maximum.accumulate(np.where(wanted, self._places, ABSENT))
+        last = np.maximum.accumulate(np.where(mask, self._places, ABSENT))
         return np.where(last < self._first, ABSENT, last)
 
     def _before_move(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last change of the former key before a row was moved from it, and before the
         delete that is a part of the move; ABSENT: it has no such change."""
         former = self._former[places]
-        wanted = former * len(self._places) + self._ranks[places]
-        last = np.searchsorted(self._combined, wanted) - 1
+        combined = former * len(self._places) + self._ranks[places]
+        last = np.searchsorted(self._combined, combined) - 1
         last = np.where((last != ABSENT) & (self._numbers[last] == former), last, ABSENT)
         last = np.where((last != ABSENT) & self._is_delete[last], last - 1, last)
         return np.where((last != ABSENT) & (self._numbers[last] == former), last, ABSENT)

@@ -135,8 +135,8 @@ class _Scanning:
                     self._look_up(waiting)
                     waiting, rows, size = [], 0, 0
         self._look_up(waiting)
-        kept = pa.concat_tables(self._kept) if self._kept else None
-        return Scan(self._positions, kept, bitmap(np.flatnonzero(self._seen).astype(np.uint32)))
+        values = pa.concat_tables(self._kept) if self._kept else None
+        return Scan(self._positions, values, bitmap(np.flatnonzero(self._seen).astype(np.uint32)))
 
     def _is_enough(self, rows: int, size: int) -> bool:
         """Whether so many rows and bytes fill a lookup."""
@@ -191,13 +191,13 @@ class _Scanning:
             rows, positions, numbers = rows[is_live], positions[is_live], numbers[is_live]
         if not len(rows):
             return
-        seen = int(self._seen.sum())
+        count = int(self._seen.sum())
         self._seen[numbers] = True
-        if self._is_unique and int(self._seen.sum()) != seen + len(numbers):
+        if self._is_unique and int(self._seen.sum()) != count + len(numbers):
             raise not_unique(self._table, self._names, piece.file.path)
         path = piece.file.path
-        found = bitmap(positions.astype(np.uint32))
-        self._positions[path] = self._positions.get(path, bitmap()) | found
+        bits = bitmap(positions.astype(np.uint32))
+        self._positions[path] = self._positions.get(path, bitmap()) | bits
         is_needed = self._needed[numbers]
         if is_needed.any():
             keys = piece.keys.take(pa.array(rows[is_needed]))
@@ -232,6 +232,6 @@ def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 def _members(members: BitMap, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether each of the ascending positions is in a bitmap."""
     common = members & bitmap(positions.astype(np.uint32))
-    found = np.zeros(len(positions), np.bool_)
-    found[np.searchsorted(positions, np.array(common.to_array(), np.int64))] = True
-    return found
+    is_member = np.zeros(len(positions), np.bool_)
+    is_member[np.searchsorted(positions, np.array(common.to_array(), np.int64))] = True
+    return is_member

@@ -66,7 +66,10 @@ class Versions(Folding):
     ) -> None:
         deletes = [_deletes(changes, schema, truncate) for truncate in truncates]
         super().__init__(
-            [*changes, *(each for each in deletes if each is not None)],
+            [
+                *changes,
+                *(table_of_deletes for table_of_deletes in deletes if table_of_deletes is not None),
+            ],
             schema,
             drops_unknown=drops_unknown,
             defaults=defaults,
@@ -86,8 +89,10 @@ class Versions(Folding):
     def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
         """See Folding: all columns of all keys."""
         others = [name for name in self._schema.names if name not in self._schema.key]
-        own = [column.name for column in OWN_COLUMNS[Mode.HISTORY] if column.name != IS_CURRENT]
-        return current_keys(self.keys), (*others, *own)
+        own_names = [
+            column.name for column in OWN_COLUMNS[Mode.HISTORY] if column.name != IS_CURRENT
+        ]
+        return current_keys(self.keys), (*others, *own_names)
 
     def rows(self, kept: pa.Table | None) -> pa.Table:
         """Return the versions, in the order of the keys and of their beginning. `kept` has the
@@ -126,19 +131,19 @@ class Versions(Folding):
         following = following[entries < first]
         entries = entries[entries < first]
         is_current = following == ABSENT
-        made = {name: gathered(column, entries) for name, column in columns.items()}
-        made[VALID_FROM] = gathered(times, entries)
-        made[VALID_TO] = gathered(times, following, ~is_current)
-        made[FROM_PLACE] = gathered(places, entries)
-        made[TO_PLACE] = gathered(places, following, ~is_current)
-        made[IS_CURRENT] = pa.chunked_array([pa.array(is_current)])
+        columns_of_rows = {name: gathered(column, entries) for name, column in columns.items()}
+        columns_of_rows[VALID_FROM] = gathered(times, entries)
+        columns_of_rows[VALID_TO] = gathered(times, following, ~is_current)
+        columns_of_rows[FROM_PLACE] = gathered(places, entries)
+        columns_of_rows[TO_PLACE] = gathered(places, following, ~is_current)
+        columns_of_rows[IS_CURRENT] = pa.chunked_array([pa.array(is_current)])
         self.upserted = int((entries < count).sum()) + self.left_out
         self.deleted = int((~is_current & (entries >= count)).sum())
-        rows = pa.table(made)
+        rows = pa.table(columns_of_rows)
         by_key = [(name, "ascending") for name in (*self._schema.key, FROM_PLACE)]
         by = pa.table([rows[name] for name, _ in by_key], names=[name for name, _ in by_key])
         in_order = pc.sort_indices(by, sort_keys=by_key).to_numpy()
-        return pa.table({n: gathered(c, in_order) for n, c in made.items()})
+        return pa.table({n: gathered(c, in_order) for n, c in columns_of_rows.items()})
 
     def _stored(self, kept: pa.Table | None) -> tuple[pa.Table, NDArray[np.int64]]:
         """Return the stored versions of the touched keys, in the types of the table, and the
@@ -149,11 +154,11 @@ class Versions(Folding):
             return empty, np.zeros(0, np.int64)
         numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
         rows = np.flatnonzero(numbers != ABSENT)
-        made = {
+        stored = {
             c.name: gathered(conformed(kept[c.name], c.type, c.name, self._table), rows)
             for c in columns
         }
-        return pa.table(made), numbers[rows]
+        return pa.table(stored), numbers[rows]
 
     def _repeats(
         self,
@@ -165,20 +170,20 @@ class Versions(Folding):
     ) -> NDArray[np.bool_]:
         """Return which entries are rows that a snapshot read and that equal the version before
         them."""
-        made = np.zeros(len(entries), np.bool_)
+        repeats = np.zeros(len(entries), np.bool_)
         is_read = np.zeros(len(keys), np.bool_)
         is_read[:count] = self._operations[self._made] == Operation.READ
         former, later = entries[:-1], entries[1:]
         asked = np.flatnonzero(is_read[later] & (former < first) & (keys[former] == keys[later]))
         # A column that the source does not have, or no longer, is null in every change.
-        for column in (each for name, each in columns.items() if self._changes.has(name)):
+        for column in (values for name, values in columns.items() if self._changes.has(name)):
             if not len(asked):
                 break
             left = gathered(column, former[asked]).combine_chunks()
             right = gathered(column, later[asked]).combine_chunks()
             asked = asked[equal_values(_one(left), _one(right))]
-        made[asked + 1] = True
-        return made
+        repeats[asked + 1] = True
+        return repeats
 
 
 def closed(rows: pa.Table, truncate: Truncate) -> pa.Table:
@@ -201,18 +206,20 @@ def _deletes(
     changes: Iterable[pa.Table], schema: TableSchema, truncate: Truncate
 ) -> pa.Table | None:
     """Return a TRUNCATE as deletes of all keys of the changes; None: no keys."""
-    folding = Folding([_without_values(each, schema) for each in changes], _of_key(schema))
+    folding = Folding(
+        [_without_values(table_of_part, schema) for table_of_part in changes], _of_key(schema)
+    )
     keys = folding.keys
     if not keys.num_rows:
         return None
     place, time = truncate
     count = keys.num_rows
-    made = {
+    own_columns = {
         SEQUENCE: pa.repeat(pa.scalar(place, pa.large_string()), count),
         OPERATION: pa.repeat(pa.scalar(int(Operation.DELETE), pa.int8()), count),
         COMMIT_TIME: pa.repeat(pa.scalar(time, pa.int64()).cast(INSTANT), count),
     }
-    return pa.table({**made, **{name: keys[name] for name in keys.column_names}})
+    return pa.table({**own_columns, **{name: keys[name] for name in keys.column_names}})
 
 
 def _without_values(changes: pa.Table, schema: TableSchema) -> pa.Table:

@@ -107,20 +107,20 @@ class ChangeTables:
         ("replicas.no_key"), and what `table_shape` raises. Raises HeadraceError for events without
         an envelope ("replicas.no_envelope"), and for transient errors.
         """
-        made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
+        by_table: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
         for records in piece:
             try:
-                found = self._of_records(records, sequences) if len(records) else None
+                converted = self._of_records(records, sequences) if len(records) else None
             except HeadraceError as error:
                 if error.retriable or error.code == NO_ENVELOPE:
                     raise
                 failures.append(Failure(records.shape.topic, len(records), error))
                 continue
-            if found is not None:
-                changes = found[0]
-                made.setdefault((changes.topic, changes.table.json), []).append(found)
-        return [_in_order(found) for found in made.values()], failures
+            if converted is not None:
+                changes = converted[0]
+                by_table.setdefault((changes.topic, changes.table.json), []).append(converted)
+        return [_in_order(of_table) for of_table in by_table.values()], failures
 
     def _of_records(
         self, records: Records, sequences: Sequences
@@ -132,20 +132,20 @@ class ChangeTables:
             _require_no_rows(records)
             return None
         is_truncate = operations == _TRUNCATE
-        kept = records.with_rows((operations != _OTHER) & ~is_truncate)
-        if not is_truncate.any() and not len(kept):
+        of_rows = records.with_rows((operations != _OTHER) & ~is_truncate)
+        if not is_truncate.any() and not len(of_rows):
             return None
         table = self._table(records.shape, envelope)
         truncates = _truncates(records.with_rows(is_truncate), table, sequences)
-        operations = _OPERATIONS[kept.table.rows["operation"][kept.rows]]
+        operations = _OPERATIONS[of_rows.table.rows["operation"][of_rows.rows]]
         if table.has_documents:
-            is_change = self._is_change(kept, operations, table)
-            kept, operations = kept.with_rows(is_change), operations[is_change]
+            is_change = self._is_change(of_rows, operations, table)
+            of_rows, operations = of_rows.with_rows(is_change), operations[is_change]
         mode = self._modes.mode(table.schema.source)
-        rows = _Rows(kept, operations, table, mode).as_arrow(_sequences(kept, sequences))
-        milliseconds = _source_ms(kept, envelope)
+        rows = _Rows(of_rows, operations, table, mode).as_arrow(_sequences(of_rows, sequences))
+        milliseconds = _source_ms(of_rows, envelope)
         changes = Changes(records.shape.topic, table, rows, milliseconds, truncates)
-        return changes, kept.place
+        return changes, of_rows.place
 
     def _table(self, shape: Shape, envelope: Struct) -> TableShape:
         table = self._tables.get(shape)
@@ -284,15 +284,15 @@ class _Rows:
                 places = np.arange(len(array), dtype=np.int64)
                 array = array.take(pa.array(places, mask=is_unavailable))
             columns[column.name] = array
-        made = {SEQUENCE: sequences, OPERATION: pa.array(self._operations)}
+        own_columns = {SEQUENCE: sequences, OPERATION: pa.array(self._operations)}
         if self._mode.keeps_rows:
-            made[COMMIT_TIME] = _commit_times(self._records, self._table)
+            own_columns[COMMIT_TIME] = _commit_times(self._records, self._table)
         if self._mode is Mode.APPEND:
             self._add_before_values(columns, unavailable)
         old_keys = self._old_keys(rows_with_unavailable)
         if old_keys is not None:
-            made[OLD_KEY] = old_keys
-        return pa.table(made | columns | unavailable)
+            own_columns[OLD_KEY] = old_keys
+        return pa.table(own_columns | columns | unavailable)
 
     def _add_before_values(
         self, columns: dict[str, pa.Array], unavailable: dict[str, pa.Array]
@@ -335,11 +335,13 @@ class _Rows:
         if documents is None:
             return {}
         rows = DocumentRows.of(self._records, documents)
-        made = dict(zip(rows.names, zip(rows.arrays(), ~rows.carried(), strict=True), strict=True))
+        by_name = dict(
+            zip(rows.names, zip(rows.arrays(), ~rows.carried(), strict=True), strict=True)
+        )
         if documents.id_schema is not None:
             keys = rows.keys(self._table.nodes[ID])
-            made[ID] = keys, np.zeros(len(self._records), np.bool_)
-        return made
+            by_name[ID] = keys, np.zeros(len(self._records), np.bool_)
+        return by_name
 
     def _taken(self, column: Column, carried: CarriedValues, node: Node) -> pa.Array:
         """Return the values of a column in its type."""
@@ -409,12 +411,12 @@ class _Rows:
 
 def _in_order(changes_and_places: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
     """Merge changes of one table from several Records, in the order of their places."""
-    changes = [each for each, _ in changes_and_places]
+    changes = [part for part, _ in changes_and_places]
     first = changes[0]
     places = np.concatenate([places for _, places in changes_and_places])
-    rows = joined([each.rows for each in changes])
+    rows = joined([part.rows for part in changes])
     if len(places) > 1 and not np.all(places[1:] > places[:-1]):
         rows = rows.combine_chunks().take(pa.array(np.argsort(places, kind="stable")))
-    source_ms = max(each.source_ms for each in changes)
-    truncates = tuple(truncate for each in changes for truncate in each.truncates)
+    source_ms = max(part.source_ms for part in changes)
+    truncates = tuple(truncate for part in changes for truncate in part.truncates)
     return replace(first, rows=rows, source_ms=source_ms, truncates=truncates)

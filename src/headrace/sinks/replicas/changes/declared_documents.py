@@ -42,12 +42,12 @@ class DocumentColumns:
     @property
     def id_schema(self) -> Schema | None:
         """The schema of `_id`; None: the column is the text of the key."""
-        return next((each.schema for each in self.declared.fields if each.name == ID), None)
+        return next((column.schema for column in self.declared.fields if column.name == ID), None)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The declared fields without `_id`."""
-        return tuple(each for each in self.declared.fields if each.name != ID)
+        return tuple(column for column in self.declared.fields if column.name != ID)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class DeclaredDocuments:
         """Parse options without `headrace.sink.`. Raises
         HeadraceError("replicas.option_invalid")."""
         unknown = _unknown_fields(options.get(_UNKNOWN, UnknownFields.DROP))
-        made: dict[str, DocumentColumns] = {}
+        by_name: dict[str, DocumentColumns] = {}
         for option, text in options.items():
             if option.startswith(_TARGET_SCHEMA):
                 name = option.removeprefix(_TARGET_SCHEMA)
@@ -73,16 +73,18 @@ class DeclaredDocuments:
                 continue
             if not name:
                 raise _wrong(option, "the option names no collection", _NAME)
-            if name in made:
-                raise _wrong(option, f"{_named(made[name].option)} is there, too", _ONE)
+            if name in by_name:
+                raise _wrong(option, f"{_named(by_name[name].option)} is there, too", _ONE)
             _check(columns)
-            made[name] = columns
-        for one, other in permutations(made, 2):
-            if _ANY in one and _matches(other, one):
+            by_name[name] = columns
+        for first, second in permutations(by_name, 2):
+            if _ANY in first and _matches(second, first):
                 raise _wrong(
-                    made[one].option, f"{_named(made[other].option)} names all of them, too", _ONE
+                    by_name[first].option,
+                    f"{_named(by_name[second].option)} names all of them, too",
+                    _ONE,
                 )
-        return DeclaredDocuments(made)
+        return DeclaredDocuments(by_name)
 
     def __bool__(self) -> bool:
         return bool(self.by_name)
@@ -93,11 +95,13 @@ class DeclaredDocuments:
         name = topic.removeprefix(f"{prefix}.")
         if name in self.by_name:
             return self.by_name[name]
-        found = [each for pattern, each in self.by_name.items() if _matches(pattern, name)]
-        if len(found) > 1:
-            others = " and ".join(_named(each.option) for each in found[1:])
-            raise _wrong(found[0].option, f"{others} name {name}, too", f"{_ONE[:-1]} for {name}.")
-        return found[0] if found else None
+        matching = [columns for pattern, columns in self.by_name.items() if _matches(pattern, name)]
+        if len(matching) > 1:
+            others = " and ".join(_named(columns.option) for columns in matching[1:])
+            raise _wrong(
+                matching[0].option, f"{others} name {name}, too", f"{_ONE[:-1]} for {name}."
+            )
+        return matching[0] if matching else None
 
     def overlapping(self) -> list[HeadraceError]:
         """Return a warning for each two patterns that could match the same collection."""
@@ -106,13 +110,13 @@ class DeclaredDocuments:
         return [
             HeadraceError(
                 "replicas.patterns_overlap",
-                f"{named[one]} and {named[other]} could name one collection, whose table would "
+                f"{named[first]} and {named[second]} could name one collection, whose table would "
                 "stop",
                 "Write patterns that name no collection together, or names without `*`, which go "
                 "first.",
             )
-            for one, other in combinations(patterns, 2)
-            if _overlap(one, other)
+            for first, second in combinations(patterns, 2)
+            if _overlap(first, second)
         ]
 
     def unused(self, topics: Iterable[str], prefix: str) -> list[str]:
@@ -120,8 +124,8 @@ class DeclaredDocuments:
         topics."""
         names = [topic.removeprefix(f"{prefix}.") for topic in topics]
         return [
-            _named(each.option)
-            for pattern, each in self.by_name.items()
+            _named(columns.option)
+            for pattern, columns in self.by_name.items()
             if not any(name == pattern or _matches(pattern, name) for name in names)
         ]
 
@@ -133,13 +137,13 @@ def form_of(schema: Schema) -> str:
 
 
 def _has_json(schema: Schema) -> bool:
-    inner = [*(each.schema for each in schema.fields), *filter(None, (schema.values,))]
+    inner = [*(member.schema for member in schema.fields), *filter(None, (schema.values,))]
     return schema.name == JSON or any(map(_has_json, inner))
 
 
 def _in_place(option: str, text: str) -> Schema:
     schema = _declared(option, text)
-    if all(each.name != ID for each in schema.fields):
+    if all(column.name != ID for column in schema.fields):
         raise _wrong(
             option,
             "the columns lack _id, which is the key",
@@ -166,14 +170,14 @@ def _check(columns: DocumentColumns) -> None:
             "Declare `_id VARIANT`, which is its Extended JSON.",
         )
     folded = {ID: ID} | ({DOCUMENT: DOCUMENT} if columns.has_text else {})
-    for inner in map(_alike, (each.schema for each in columns.fields)):
+    for inner in map(_alike, (column.schema for column in columns.fields)):
         if inner:
             raise _wrong(
                 option,
                 f"the members {inner[0]} and {inner[1]} of a struct have one name for a table",
                 "Rename the field at the source, or leave one of them out.",
             )
-    for name in (each.name for each in columns.fields):
+    for name in (column.name for column in columns.fields):
         other = folded.setdefault(name.casefold(), name)
         if other != name or (columns.has_text and name == DOCUMENT):
             raise _wrong(
@@ -188,11 +192,14 @@ def _check(columns: DocumentColumns) -> None:
 def _alike(schema: Schema) -> tuple[str, str] | None:
     """Return two members of a struct within a type whose names differ in case only, or None."""
     folded: dict[str, str] = {}
-    for each in schema.fields:
-        other = folded.setdefault(each.name.casefold(), each.name)
-        if other != each.name:
-            return other, each.name
-    inner = (*(each.schema for each in schema.fields), *filter(None, (schema.keys, schema.values)))
+    for member in schema.fields:
+        other = folded.setdefault(member.name.casefold(), member.name)
+        if other != member.name:
+            return other, member.name
+    inner = (
+        *(member.schema for member in schema.fields),
+        *filter(None, (schema.keys, schema.values)),
+    )
     return next(filter(None, map(_alike, inner)), None)
 
 
@@ -209,12 +216,12 @@ def _matches(pattern: str, name: str) -> bool:
     return _ANY in pattern and re.fullmatch(".*".join(parts), name) is not None
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(first: str, second: str) -> bool:
     """Return whether some text matches both patterns."""
 
     @cache
     def meet(i: int, j: int) -> bool:
-        rest, of_other = one[i : i + 1], other[j : j + 1]
+        rest, of_other = first[i : i + 1], second[j : j + 1]
         if rest == _ANY:
             return meet(i + 1, j) or (bool(of_other) and meet(i, j + 1))
         if of_other == _ANY:

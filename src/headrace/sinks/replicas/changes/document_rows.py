@@ -79,7 +79,7 @@ class DocumentRows:
     @property
     def names(self) -> list[str]:
         """The fields whose values `arrays` returns."""
-        return [each.name for each in self.columns.fields]
+        return [field.name for field in self.columns.fields]
 
     def carried(self) -> np.ndarray:
         """Return whether each event carries the value of each field: bool, a row for each of
@@ -94,8 +94,8 @@ class DocumentRows:
             is_part = pc.and_(pc.match_substring(paths, "."), pc.is_in(head, value_set=heads))
             if pc.any(is_part).as_py():
                 raise self._part_changed(pc.filter(head, is_part)[0].as_py().decode())
-            found = pc.index_in(paths, value_set=pa.array(names, _BYTES)).fill_null(-1)
-            numbers = found.to_numpy(zero_copy_only=False)
+            indices = pc.index_in(paths, value_set=pa.array(names, _BYTES)).fill_null(-1)
+            numbers = indices.to_numpy(zero_copy_only=False)
             carried[numbers[numbers >= 0], events[numbers >= 0]] = True
         return carried
 
@@ -126,10 +126,10 @@ class DocumentRows:
         type does not distinguish from every other id."""
         schema = self.columns.id_schema
         assert schema is not None
-        held = bson_cells(self.records, node)
+        bson = bson_cells(self.records, node)
         with self._refusing():
-            keys = typed_documents(converted(held.cells, schema, Conflicts(), path=ID))
-        self._require_distinct(opened(held.cells), keys, schema)
+            keys = typed_documents(converted(bson.cells, schema, Conflicts(), path=ID))
+        self._require_distinct(opened(bson.cells), keys, schema)
         return keys
 
     def _changed(self) -> Iterator[tuple[np.ndarray, pa.Array]]:
@@ -139,8 +139,8 @@ class DocumentRows:
         truncated = None if update is None else member(update, "truncatedArrays")
         mask = self.is_partial & present(self.records, envelope.updated)
         if envelope.updated is not None and mask.any():
-            held = bson_cells(self.records.with_rows(mask), envelope.updated)
-            ends, names = field_names(held.cells)
+            bson = bson_cells(self.records.with_rows(mask), envelope.updated)
+            ends, names = field_names(bson.cells)
             paths = gathering.as_binary(names, np.ones(len(names), np.bool_))
             yield np.repeat(np.flatnonzero(mask), np.diff(ends)), paths
         for node, inner in ((envelope.removed, None), (truncated, "field")):

@@ -40,7 +40,7 @@ _TYPES = {
     "boolean": pa.bool_(),
 }
 _SCHEMA = pa.schema(
-    [(name, _TYPES[kind]) for name, kind in (each.split() for each in COLUMNS.split(", "))]
+    [(name, _TYPES[kind]) for name, kind in (column.split() for column in COLUMNS.split(", "))]
 )
 
 

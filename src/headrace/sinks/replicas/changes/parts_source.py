@@ -121,8 +121,8 @@ def write_parts(
     with PartWriter(parts_folder(folder), name) as writer:
         for part in slices:
             for records in read_records(part, config):
-                made, failures = tables.of_piece(records, part.sequences)
-                for changes in made:
+                changes_of_tables, failures = tables.of_piece(records, part.sequences)
+                for changes in changes_of_tables:
                     writer.add(changes)
                 for failure in failures:
                     writer.fail(failure)

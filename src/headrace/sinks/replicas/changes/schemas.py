@@ -125,9 +125,11 @@ def table_shape(
     key), ("replicas.key_not_in_row", "replicas.key_altered", "replicas.columns_alike",
     "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
     """
-    made = _without_past(shape, fields(envelope), documents)
+    table = _without_past(shape, fields(envelope), documents)
     committed = select(envelope, "source.ts_us"), select(envelope, "source.ts_ms")
-    return replace(made, before=_before(made, fields(envelope).get("before")), committed=committed)
+    return replace(
+        table, before=_before(table, fields(envelope).get("before")), committed=committed
+    )
 
 
 def _before(table: TableShape, image: Node | None) -> dict[str, Node]:
@@ -161,9 +163,9 @@ def _without_past(
     of_router = _of_router(keys, members)
     for name in keys.keys() - of_router.keys():
         _check_key(topic, name, keys[name], members)
-    shown = of_router | members
-    schemas = {name: node.schema for name, node in shown.items()}
-    return _table(topic, shown | keys, schemas, tuple(keys), shape.origin)
+    columns = of_router | members
+    schemas = {name: node.schema for name, node in columns.items()}
+    return _table(topic, columns | keys, schemas, tuple(keys), shape.origin)
 
 
 def _of_router(keys: Mapping[str, Node], columns: Container[str]) -> dict[str, Node]:
@@ -231,32 +233,32 @@ def _document_columns(documents: DocumentColumns | None) -> tuple[Column, ...]:
     of_document = Column(DOCUMENT, text, id=f"{DOCUMENT} as text", is_known=False)
     if documents is None:
         return of_key, of_document
-    made = {
-        each.name: Column(
-            each.name,
-            lake_type(each.schema),
-            id=f"{each.name} {form_of(each.schema)}",
+    columns = {
+        declared.name: Column(
+            declared.name,
+            lake_type(declared.schema),
+            id=f"{declared.name} {form_of(declared.schema)}",
             is_known=False,
         )
-        for each in documents.fields
+        for declared in documents.fields
     }
     if documents.has_text:
-        return of_key, of_document, *made.values()
-    return tuple(made.get(each.name, of_key) for each in documents.declared.fields)
+        return of_key, of_document, *columns.values()
+    return tuple(columns.get(declared.name, of_key) for declared in documents.declared.fields)
 
 
 def _check_key(topic: str, name: str, node: Node, members: Mapping[str, Node]) -> None:
-    shown = members.get(name)
-    if shown is None:
+    column = members.get(name)
+    if column is None:
         raise HeadraceError(
             "replicas.key_not_in_row",
             f"the key of {topic} has the field {name}, which is no column of its rows",
             "Have the column in the rows (column.include.list, column.exclude.list), or choose "
             "other columns for the key by message.key.columns.",
         )
-    altered = is_constant(shown) is not is_constant(node)
-    altered |= any(parameter in _ALTERED for parameter, _ in shown.schema.parameters)
-    if altered or typed(shown.schema) != typed(node.schema):
+    altered = is_constant(column) is not is_constant(node)
+    altered |= any(parameter in _ALTERED for parameter, _ in column.schema.parameters)
+    if altered or typed(column.schema) != typed(node.schema):
         raise HeadraceError(
             "replicas.key_altered",
             f"the rows of {topic} show another value in the column {name} than the key does",
@@ -273,7 +275,10 @@ def _table(
 ) -> TableShape:
     _refuse_alike(topic, schemas)
     origin = origin or TableOrigin(topic)
-    columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
+    columns = tuple(
+        _column(n, schema_of_column, origin.columns.get(n))
+        for n, schema_of_column in schemas.items()
+    )
     schema = TableSchema(
         columns,
         key,
@@ -335,7 +340,7 @@ def _plain_form(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_map(kind):
         return pa.map_(_plain_form(kind.key_type), _plain_form(kind.item_type))
     if pa.types.is_struct(kind):
-        return pa.struct([(each.name, _plain_form(each.type)) for each in kind])
+        return pa.struct([(child.name, _plain_form(child.type)) for child in kind])
     return kind
 
 
@@ -343,41 +348,41 @@ def to_json(schema: TableSchema) -> str:
     """Convert a schema to JSON. Equal schemas have equal texts, so texts can be compared
     instead."""
     columns = [
-        {"name": each.name, "type": _type_json(each.type)}
-        | ({} if each.comment is None else {"comment": each.comment})
-        | ({} if each.default is None else {"default": _default_json(each.default)})
-        | ({"required": True} if each.is_required else {})
-        | ({"id": each.id} if each.id else {})
-        | ({} if each.is_known else {"unknown": True})
-        for each in schema.columns
+        {"name": column.name, "type": _type_json(column.type)}
+        | ({} if column.comment is None else {"comment": column.comment})
+        | ({} if column.default is None else {"default": _default_json(column.default)})
+        | ({"required": True} if column.is_required else {})
+        | ({"id": column.id} if column.id else {})
+        | ({} if column.is_known else {"unknown": True})
+        for column in schema.columns
     ]
-    made: dict[str, object] = {"columns": columns, "key": schema.key}
+    members: dict[str, object] = {"columns": columns, "key": schema.key}
     if schema.comment is not None:
-        made["comment"] = schema.comment
+        members["comment"] = schema.comment
     if schema.source:
-        made["source"] = [schema.source, schema.source_id]
-    return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+        members["source"] = [schema.source, schema.source_id]
+    return json.dumps(members, ensure_ascii=False, separators=(",", ":"))
 
 
 @lru_cache(1024)
 def of_json(text: str) -> TableSchema:
     """Parse the text of a schema that `to_json` wrote."""
-    held = json.loads(text)
+    members = json.loads(text)
     columns = (
         Column(
-            each["name"],
+            column["name"],
             kind,
-            each.get("comment"),
-            _default_of(each.get("default"), kind),
-            each.get("required", False),
-            each.get("id", ""),
-            not each.get("unknown", False),
+            column.get("comment"),
+            _default_of(column.get("default"), kind),
+            column.get("required", False),
+            column.get("id", ""),
+            not column.get("unknown", False),
         )
-        for each in held["columns"]
-        for kind in (_type_of(each["type"]),)
+        for column in members["columns"]
+        for kind in (_type_of(column["type"]),)
     )
-    source = held.get("source", ("", ""))
-    return TableSchema(tuple(columns), tuple(held["key"]), held.get("comment"), *source)
+    source = members.get("source", ("", ""))
+    return TableSchema(tuple(columns), tuple(members["key"]), members.get("comment"), *source)
 
 
 def _type_json(kind: pa.DataType) -> object:
@@ -388,23 +393,23 @@ def _type_json(kind: pa.DataType) -> object:
     if pa.types.is_map(kind):
         return {"map": [_type_json(kind.key_type), _type_json(kind.item_type)]}
     if pa.types.is_struct(kind):
-        return {"struct": [[each.name, _type_json(each.type)] for each in kind]}
+        return {"struct": [[child.name, _type_json(child.type)] for child in kind]}
     if str(kind) not in _PLAIN:
         raise TypeError(f"{kind} is no type of a column")
     return str(kind)
 
 
-def _type_of(held: Any) -> pa.DataType:
-    if isinstance(held, str):
-        return _PLAIN[held]
-    ((form, parts),) = held.items()
+def _type_of(type_json: Any) -> pa.DataType:
+    if isinstance(type_json, str):
+        return _PLAIN[type_json]
+    ((form, parts),) = type_json.items()
     if form == "decimal":
         return pa.decimal128(*parts)
     if form == "list":
         return pa.list_(_type_of(parts))
     if form == "map":
         return pa.map_(*map(_type_of, parts))
-    return pa.struct([(name, _type_of(each)) for name, each in parts])
+    return pa.struct([(name, _type_of(child)) for name, child in parts])
 
 
 def _value(schema: Schema, default: object) -> object:
@@ -424,25 +429,25 @@ def _default_json(value: object) -> object:
         case date():
             return value.isoformat()
         case list():
-            return [_default_json(each) for each in value]
+            return [_default_json(element) for element in value]
         case dict():
-            return {name: _default_json(each) for name, each in value.items()}
+            return {name: _default_json(element) for name, element in value.items()}
     return value
 
 
-def _default_of(held: Any, kind: pa.DataType) -> object:
-    if held is None:
+def _default_of(default: Any, kind: pa.DataType) -> object:
+    if default is None:
         return None
     if pa.types.is_binary(kind):
-        return base64.b64decode(held)
+        return base64.b64decode(default)
     if pa.types.is_decimal(kind):
-        return Decimal(held)
+        return Decimal(default)
     if pa.types.is_date(kind):
-        return date.fromisoformat(held)
+        return date.fromisoformat(default)
     if pa.types.is_timestamp(kind):
-        return datetime.fromisoformat(held)
+        return datetime.fromisoformat(default)
     if pa.types.is_list(kind):
-        return [_default_of(each, kind.value_type) for each in held]
+        return [_default_of(element, kind.value_type) for element in default]
     if pa.types.is_struct(kind):
-        return {field.name: _default_of(held.get(field.name), field.type) for field in kind}
-    return held
+        return {field.name: _default_of(default.get(field.name), field.type) for field in kind}
+    return default

@@ -131,8 +131,8 @@ class FollowedColumns:
         if not defaults:
             return False
         transaction = table.begin(change)
-        made = fill(transaction, f"{name}-fill", self.runner, defaults)
-        transaction.commit(made, self._keeper(table, late))
+        filled = fill(transaction, f"{name}-fill", self.runner, defaults)
+        transaction.commit(filled, self._keeper(table, late))
         return True
 
     def _keeper(self, table: LakeTable, late: TableSchema) -> dict[str, str]:
@@ -152,8 +152,8 @@ def own_properties(table: LakeTable) -> dict[str, str]:
 def source_property(schema: TableSchema, table: LakeTable | None = None) -> dict[str, str]:
     """Return the property of the source of a table, with these columns."""
     former = "" if table is None else table.properties().get(SOURCE, "")
-    made = property_of(schema, former)
-    return {SOURCE: made} if made else {}
+    text = property_of(schema, former)
+    return {SOURCE: text} if text else {}
 
 
 def _ids(schema: TableSchema) -> list[tuple[str, str]]:

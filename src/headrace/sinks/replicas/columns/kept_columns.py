@@ -41,8 +41,10 @@ def change_of_kept_columns(
     stays = tuple(column for column in current.columns if column.name not in aside)
     change = change_of_columns(name, replace(current, columns=stays), wanted, ambiguous)
     come = {column.name for column in change.added} | {*change.renamed.values()}
-    folded = {each.casefold() for each in come}
-    aside += [each for each in change.dropped if each.casefold() in folded]
+    folded = {name_of_column.casefold() for name_of_column in come}
+    aside += [
+        name_of_column for name_of_column in change.dropped if name_of_column.casefold() in folded
+    ]
     taken = {column.name.casefold() for column in current.columns} | names
     renamed = dict(change.renamed)
     for column in aside:
@@ -60,4 +62,4 @@ def change_of_kept_columns(
 def _free(name: str, taken: Iterable[str]) -> str:
     """Return a name for a former column that no column has."""
     names = (f"{name}_former{number if number > 1 else ''}" for number in count(1))
-    return next(each for each in names if each.casefold() not in taken)
+    return next(former for former in names if former.casefold() not in taken)

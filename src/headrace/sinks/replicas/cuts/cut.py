@@ -62,8 +62,8 @@ class Cut:
         changed = {_name(name): version for name, version in line["versions"]}
         without = set(map(_name, line.get("without", ())))
         if changed or without:
-            kept = {name: version for name, version in versions.items() if name not in without}
-            versions = kept | changed
+            remaining = {name: version for name, version in versions.items() if name not in without}
+            versions = remaining | changed
         return Cut(
             line["batch"],
             line["place"],

@@ -102,7 +102,7 @@ def release_cuts(state: Path, table: TableName) -> int:
     cuts = [
         replace(
             cut,
-            versions={name: each for name, each in cut.versions.items() if name != table},
+            versions={name: version for name, version in cut.versions.items() if name != table},
             missing={**cut.missing, table: "a key was erased from it"},
         )
         for cut in known.cuts
@@ -156,7 +156,7 @@ class CutLog:
         known = read_cuts(self._state)
         cuts: list[Cut] = []
         if known is not None and known.table_format == self._format:
-            before = [each for each in known.cuts if each.batch < cut.batch]
+            before = [recorded for recorded in known.cuts if recorded.batch < cut.batch]
             listed = replace(known, cuts=[*before, cut], keep_ms=self._keep_ms)
             cuts = [*listed.listed(cut.recorded_ms)]
         else:
@@ -165,7 +165,7 @@ class CutLog:
             self._state / CUTS, CutList(self._format, self._lake, self._keep_ms, cuts).text()
         )
         self._is_whole = True
-        self._recorded = [each.recorded_ms for each in cuts]
+        self._recorded = [recorded.recorded_ms for recorded in cuts]
 
     def replaced_before(self) -> datetime:
         """Return the moment before which versions that may expire now were replaced. For any

@@ -108,29 +108,29 @@ def _chosen(
     expires_ms = min(
         cut_list.expires_ms(cut, now_ms) for cut_list, cut in zip(cut_lists, cuts, strict=True)
     )
-    found: dict[str, _Table] = {}
+    known: dict[str, _Table] = {}
     reasons: dict[str, str] = {}
     for cut_list, cut in zip(cut_lists, cuts, strict=True):
         for name, version in cut.versions.items():
-            if str(name) in found:
+            if str(name) in known:
                 raise HeadraceError(
                     "replicas.ambiguous_table",
                     f"More than one of the queries has a table {name}",
                     "Call it once for each checkpoint, and pass the first result as `at` to the "
                     "later calls.",
                 )
-            found[str(name)] = _Table(name, version, cut_list)
+            known[str(name)] = _Table(name, version, cut_list)
         reasons |= {str(name): why for name, why in cut.missing.items()}
-    wanted = [*found, *reasons] if tables is None else list(tables)
-    _require(wanted, found, reasons, cuts[0].position)
-    return cuts, expires_ms, {name: found[name] for name in wanted}
+    names = [*known, *reasons] if tables is None else list(tables)
+    _require(names, known, reasons, cuts[0].position)
+    return cuts, expires_ms, {name: known[name] for name in names}
 
 
 def _require(
-    wanted: Sequence[str], found: Mapping[str, _Table], reasons: Mapping[str, str], position: str
+    names: Sequence[str], known: Mapping[str, _Table], reasons: Mapping[str, str], position: str
 ) -> None:
     """Refuse tables that the cut does not have. Raises HeadraceError."""
-    if missing := [name for name in wanted if name in reasons]:
+    if missing := [name for name in names if name in reasons]:
         missing_tables = "; ".join(f"{name}: {reasons[name]}" for name in missing)
         raise HeadraceError(
             "replicas.table_not_in_cut",
@@ -138,12 +138,12 @@ def _require(
             "Run headrace status and repair the tables that it lists, leave these tables out of "
             "`tables`, or pass the time of an earlier cut as `at`.",
         )
-    if unknown := [name for name in wanted if name not in found]:
+    if unknown := [name for name in names if name not in known]:
         raise HeadraceError(
             "replicas.no_such_table",
             f"The consistent cut at {position} has no table {', '.join(unknown)}",
-            f"Name some of these tables: {', '.join(found)}."
-            if found
+            f"Name some of these tables: {', '.join(known)}."
+            if known
             else "Wait until the first copy of a table is complete: no table exists yet.",
         )
 

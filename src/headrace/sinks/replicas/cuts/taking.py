@@ -143,4 +143,4 @@ class CutTaker:
 def _has_queried_rows(offset: Mapping[str, Any]) -> bool:
     """Return whether a range that ends at an offset has rows that were read by queries."""
     inserts = (offset.get("signals") or {}).get("inserts", ())
-    return offset.get("snapshot") is not None or any(each.get("table") for each in inserts)
+    return offset.get("snapshot") is not None or any(insert.get("table") for insert in inserts)

@@ -93,34 +93,34 @@ def _merged(
     defaults: Mapping[str, object],
 ) -> list[DataFile]:
     steps = [CompactStep(storage, group, name, defaults) for group in _groups(files)]
-    return [file for made in runner.run(merge_files, steps) for file in made]
+    return [file for merged in runner.run(merge_files, steps) for file in merged]
 
 
 def merge_files(step: CompactStep) -> list[DataFile]:
     """Write the live rows of some files to new files, each in the order of the key. Takes memory
     for a few times MEMORY_BYTES, regardless of the size of the files."""
-    storage, made = step.storage, list[DataFile]()
-    held, size = list[pa.Table](), 0
+    storage, files = step.storage, list[DataFile]()
+    waiting, size = list[pa.Table](), 0
 
     def write(name: str) -> None:
-        if not held:
+        if not waiting:
             return
-        rows = pa.concat_tables(held)
-        held.clear()
+        rows = pa.concat_tables(waiting)
+        waiting.clear()
         rows = rows.sort_by([(column, "ascending") for column in storage.schema.key])
         for some in apart(rows, storage.schema.key):
-            made.append(storage.write_rows(some, f"{name}{uuid4()}"))
+            files.append(storage.write_rows(some, f"{name}{uuid4()}"))
 
     for file in step.files:
         for _, rows in live_batches(storage, file, storage.schema.names, step.defaults):
-            if held and size + rows.nbytes > MEMORY_BYTES:
+            if waiting and size + rows.nbytes > MEMORY_BYTES:
                 write(f"{step.name}{WHOLE}")
                 size = 0
             if rows.num_rows:
-                held.append(rows)
+                waiting.append(rows)
                 size += rows.nbytes
     write(f"{step.name}-")
-    return made
+    return files
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:

@@ -91,13 +91,15 @@ def sweep_files(
     returns their number. Raises OSError, HeadraceError("replicas.storage_failed")."""
     from pyarrow.fs import FileSelector
 
-    kept = {path.rpartition("/")[2] for path in live}
+    live_names = {path.rpartition("/")[2] for path in live}
 
     with answering(folder):
         swept = [
             file.path
             for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
-            if file.is_file and file.base_name.startswith(prefix) and file.base_name not in kept
+            if file.is_file
+            and file.base_name.startswith(prefix)
+            and file.base_name not in live_names
         ]
         for path in swept:
             filesystem.delete_file(path)
@@ -108,7 +110,7 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     """Return the statistics of leaf columns, by field id."""
     schema = metadata.schema
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    made: dict[int, ColumnStatistics] = {}
+    by_field_id: dict[int, ColumnStatistics] = {}
     arrow = leaf_ids(schema.to_arrow_schema())
     for place, field_id in enumerate(arrow):
         if field_id is None:
@@ -117,27 +119,31 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
         known = [chunk.statistics for chunk in chunks if chunk.is_stats_set]
         nulls = least = greatest = None
         if len(known) == len(chunks):
-            if all(each.has_null_count for each in known):
-                nulls = sum(each.null_count for each in known)
-            if known and all(each.has_min_max for each in known if each.num_values):
-                ranges = [each for each in known if each.has_min_max]
+            if all(statistics.has_null_count for statistics in known):
+                nulls = sum(statistics.null_count for statistics in known)
+            if known and all(
+                statistics.has_min_max for statistics in known if statistics.num_values
+            ):
+                ranges = [statistics for statistics in known if statistics.has_min_max]
                 if ranges:
                     least, greatest = _bounds(ranges)
-        made[field_id] = ColumnStatistics(
+        by_field_id[field_id] = ColumnStatistics(
             sum(chunk.total_compressed_size for chunk in chunks),
             sum(chunk.num_values for chunk in chunks),
             nulls,
             least,
             greatest,
         )
-    return made
+    return by_field_id
 
 
 def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
     """Return the least and greatest value; both None if Python has no such value (a date after
     9999)."""
     try:
-        return min(each.min for each in ranges), max(each.max for each in ranges)
+        return min(statistics.min for statistics in ranges), max(
+            statistics.max for statistics in ranges
+        )
     except (OverflowError, ValueError):
         return None, None
 
@@ -163,9 +169,9 @@ def leaf_ids(schema: pa.Schema) -> list[int | None]:
 
 def _offsets(metadata: Any) -> list[int]:
     """Return the offsets of the row groups."""
-    made = []
+    offsets = []
     for number in range(metadata.num_row_groups):
         first = metadata.row_group(number).column(0)
         places = (first.dictionary_page_offset, first.data_page_offset)
-        made.append(min(place for place in places if place))
-    return made
+        offsets.append(min(place for place in places if place))
+    return offsets

@@ -50,17 +50,17 @@ def erase_keys(step: EraseStep) -> Erasure:
     erased = 0
     for file in step.files:
         bounds = [file.bounds.get(storage.field_id(name)) for name in names]
-        if not all(keys.may_have(place, each) for place, each in enumerate(bounds)):
+        if not all(keys.may_have(place, bound) for place, bound in enumerate(bounds)):
             continue
         with DataFileReader(storage, file) as reader:
             if not any(keys.mask(rows.columns).any() for rows in reader.batches(names)):
                 continue
         removed.append(file)
-        kept = list[pa.Table]()
+        remaining = list[pa.Table]()
         for _, rows in live_batches(storage, file, storage.schema.names):
             is_erased = pa.array(keys.mask([rows[name] for name in names]))
             erased += pc.sum(is_erased).as_py() or 0
-            kept.append(rows.filter(pc.invert(is_erased)))
-        if any(rows.num_rows for rows in kept):
-            added.append(storage.write_rows(pa.concat_tables(kept), f"{step.name}{uuid4()}"))
+            remaining.append(rows.filter(pc.invert(is_erased)))
+        if any(rows.num_rows for rows in remaining):
+            added.append(storage.write_rows(pa.concat_tables(remaining), f"{step.name}{uuid4()}"))
     return Erasure(removed, added, erased)

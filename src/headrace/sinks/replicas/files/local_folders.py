@@ -14,12 +14,12 @@ def prove_folder(folder: str) -> str:
     folder is created for it and removed afterwards. Raises
     HeadraceError("replicas.storage_failed")."""
     place, content = Path(folder), b"headrace check"
-    missing = [each for each in (place, *place.parents) if not each.exists()]
+    missing = [parent for parent in (place, *place.parents) if not parent.exists()]
     try:
-        with ExitStack() as made:
-            for each in reversed(missing):
-                each.mkdir()
-                made.callback(each.rmdir)
+        with ExitStack() as undo:
+            for parent in reversed(missing):
+                parent.mkdir()
+                undo.callback(parent.rmdir)
             with tempfile.NamedTemporaryFile(dir=place, prefix="headrace-check-") as file:
                 file.write(content)
                 file.flush()

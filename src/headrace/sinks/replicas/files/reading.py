@@ -152,20 +152,20 @@ class DataFileReader:
         rows: int,
         defaults: Mapping[str, object] | None,
     ) -> pa.Table:
-        made: dict[str, pa.ChunkedArray] = {}
+        in_table: dict[str, pa.ChunkedArray] = {}
         for name in columns:
             column = self._storage.schema.column(name)
             assert column is not None
             if self.has(name):
                 values = stored[self._names[self._storage.field_id(name)]]
                 as_stored = self._storage.stored_type(name)
-                made[name] = _with_member_names(
+                in_table[name] = _with_member_names(
                     conformed(values, as_stored, name, self._file.path), column
                 )
             else:
                 value = pa.scalar((defaults or {}).get(name), column.type)
-                made[name] = pa.chunked_array([pa.repeat(value, rows)], column.type)
-        return pa.table(made)
+                in_table[name] = pa.chunked_array([pa.repeat(value, rows)], column.type)
+        return pa.table(in_table)
 
     def bytes_of(self, columns: Sequence[str], group: int) -> int:
         """Return the approximate size in memory of columns of a row group."""

@@ -89,8 +89,8 @@ def answering(path: str) -> Iterator[None]:
 def answer(error: Exception) -> str:
     """Return the error of S3 on one line, without the text that Arrow adds."""
     text = str(error)
-    found = _ANSWER.search(text)
-    return without_passwords(" ".join((found[0] if found else text).split()))[:_MOST_SHOWN]
+    match = _ANSWER.search(text)
+    return without_passwords(" ".join((match[0] if match else text).split()))[:_MOST_SHOWN]
 
 
 @lru_cache(maxsize=16)

@@ -77,4 +77,4 @@ class TableModes:
 @lru_cache(16)
 def _filter(text: str) -> NameFilter:
     """Return the filter of a list of expressions. Raises ValueError."""
-    return NameFilter([each.strip() for each in split_regex_list(text)])
+    return NameFilter([expression.strip() for expression in split_regex_list(text)])

@@ -57,10 +57,10 @@ def with_own_columns(name: TableName, schema: TableSchema, mode: Mode) -> TableS
     sorted and searched by: the place of a change; whether a version is current, and the key of the
     source. Raises HeadraceError("replicas.column_reserved") for a column of the source that has the
     name of one of headrace's."""
-    own = OWN_COLUMNS[mode]
-    if not own:
+    own_columns = OWN_COLUMNS[mode]
+    if not own_columns:
         return schema
-    names = {column.name.casefold(): column.name for column in own}
+    names = {column.name.casefold(): column.name for column in own_columns}
     for column in schema.columns:
         if (reserved := names.get(column.name.casefold())) is not None:
             raise HeadraceError(
@@ -71,17 +71,17 @@ def with_own_columns(name: TableName, schema: TableSchema, mode: Mode) -> TableS
                 "another mode for the table.",
             )
     key = (IS_CURRENT, *schema.key) if mode is Mode.HISTORY else (PLACE,)
-    return replace(schema, columns=(*schema.columns, *own), key=key)
+    return replace(schema, columns=(*schema.columns, *own_columns), key=key)
 
 
 def without_own_columns(schema: TableSchema, mode: Mode) -> TableSchema:
     """Return the columns of the source, and its key (of a change log: no key), from the schema of a
     table."""
-    own = {column.name for column in OWN_COLUMNS[mode]}
-    if not own:
+    own_names = {column.name for column in OWN_COLUMNS[mode]}
+    if not own_names:
         return schema
-    columns = tuple(column for column in schema.columns if column.name not in own)
-    return replace(schema, columns=columns, key=tuple(n for n in schema.key if n not in own))
+    columns = tuple(column for column in schema.columns if column.name not in own_names)
+    return replace(schema, columns=columns, key=tuple(n for n in schema.key if n not in own_names))
 
 
 def current_keys(keys: pa.Table) -> pa.Table:
@@ -97,4 +97,4 @@ def apart(rows: pa.Table, key: tuple[str, ...]) -> list[pa.Table]:
         return [rows]
     is_current = rows[IS_CURRENT].fill_null(False)
     divided = [rows.filter(is_current), rows.filter(pc.invert(is_current))]
-    return [each for each in divided if each.num_rows]
+    return [part for part in divided if part.num_rows]

@@ -61,7 +61,7 @@ class TableCopies:
 
     def names(self) -> set[TableName]:
         """Return the tables that are being copied."""
-        return {each.name for each in copies(self._folder)}
+        return {copy.name for copy in copies(self._folder)}
 
     def __contains__(self, name: object) -> bool:
         """Whether a table is copied in this micro-batch."""
@@ -79,7 +79,7 @@ class TableCopies:
         epoch = new_epoch(before, offset)
         if not epoch:
             return
-        begun = {each.name for each in copies(self._folder) if each.epoch == epoch}
+        begun = {copy.name for copy in copies(self._folder) if copy.epoch == epoch}
         for name, tables in sources.items():
             stopped = StoppedTable(self._stopped, name)
             if name not in begun and all(map(is_read, tables)):
@@ -174,9 +174,9 @@ class TableCopies:
                     self.end(stopped, error)
             copy.finish()
 
-    def _remove_former(self, copy: Resync, ended: Sequence[str], own: str) -> None:
+    def _remove_former(self, copy: Resync, ended: Sequence[str], own_names: str) -> None:
         if not WHOLE.issuperset(ended):
             raise refusals.copy_ended(copy.name, ended)
         if lost := copy.lost + copy.lost_in_batch:
             raise refusals.copy_lacks(copy.name, lost)
-        self._tables.replica(copy.name).remove(set(copy.files), own)
+        self._tables.replica(copy.name).remove(set(copy.files), own_names)

@@ -31,17 +31,17 @@ class KeptChanges:
         """Keep the changes of a micro-batch, whose files are in `folder` and stay there; the
         micro-batch may have been kept before. After a kill at any time, the files that the note
         lists exist, either the former ones or these. Raises OSError."""
-        described, own = [], secrets.token_hex(4)
+        described, random_hex = [], secrets.token_hex(4)
         for place, part in enumerate(parts):
             name = ""
             if part.path:
-                name = f"{number}-{own}-{place}{Path(part.path).suffix}"
+                name = f"{number}-{random_hex}-{place}{Path(part.path).suffix}"
                 _share(folder / part.path, self.folder / name)
             described.append({**asdict(part), "path": name})
-        kept = {"position": position, "parts": described}
-        replace_text(self.folder / f"{number}.json", json.dumps(kept))
+        description = {"position": position, "parts": described}
+        replace_text(self.folder / f"{number}.json", json.dumps(description))
         for former in self.folder.glob(f"{number}-*"):
-            if not former.name.startswith(f"{number}-{own}-"):
+            if not former.name.startswith(f"{number}-{random_hex}-"):
                 former.unlink()
 
     def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
@@ -50,9 +50,11 @@ class KeptChanges:
             int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit()
         )
         for number in numbers:
-            kept = json.loads((self.folder / f"{number}.json").read_text())
-            parts = [Part(**{**each, "buckets": tuple(each["buckets"])}) for each in kept["parts"]]
-            yield number, kept["position"], parts
+            description = json.loads((self.folder / f"{number}.json").read_text())
+            parts = [
+                Part(**{**part, "buckets": tuple(part["buckets"])}) for part in description["parts"]
+            ]
+            yield number, description["position"], parts
 
     def drop(self, number: int) -> None:
         """Delete the changes of a micro-batch: the table has it."""

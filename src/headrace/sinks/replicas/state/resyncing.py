@@ -118,7 +118,7 @@ class Resync:
             return _reads_all(offset)
         signals = offset.get("signals") or {}
         tables = [*signals.get("tables", ()), *signals.get("blocking", ())]
-        tables += [each["table"] for each in signals.get("inserts", ()) if each.get("table")]
+        tables += [insert["table"] for insert in signals.get("inserts", ()) if insert.get("table")]
         return any(self._reads(*table[:2]) for table in tables)
 
     def ended(self, offset: Mapping[str, Any]) -> list[str]:

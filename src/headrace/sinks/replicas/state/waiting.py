@@ -123,14 +123,14 @@ class WaitingChanges:
 
     def keep_in(self, stopped: StoppedTable) -> set[int]:
         """Keep a stopped table's waiting changes; returns the numbers of their micro-batches."""
-        kept = set()
-        for waiting in filter(lambda each: each.is_waiting, self._tables(stopped.name)):
+        numbers = set()
+        for waiting in filter(lambda changes: changes.is_waiting, self._tables(stopped.name)):
             if not stopped.is_lost:
                 for number, position, waited in waiting.kept():
                     stopped.keep(number, position, waited, waiting.folder)
-                    kept.add(number)
+                    numbers.add(number)
             waiting.forget()
-        return kept
+        return numbers
 
     def forget(self, name: TableName) -> None:
         """Delete a table's waiting changes."""

@@ -126,15 +126,15 @@ class TableComparison:
 
     def _begin(self) -> None:
         self._initial = self._present()
-        kept = self._state.read(self._signature)
-        if kept is not None:
+        progress = self._state.read(self._signature)
+        if progress is not None:
             try:
                 self._index = RowIndex(self._state.index)
             except (OSError, ValueError):
-                kept = None
-        if kept is not None:
+                progress = None
+        if progress is not None:
             self._request.report(f"{self._table.name}: the interrupted comparison continues")
-            self._progress = kept
+            self._progress = progress
             return
         self._state.forget()
         self._request.report(
@@ -144,9 +144,9 @@ class TableComparison:
         self._keep()
 
     def _checked(self, digests: Iterator[PlacedDigests]) -> Iterator[PlacedDigests]:
-        for each in digests:
+        for placed in digests:
             self._request.check()
-            yield each
+            yield placed
 
     def _present(self) -> ReplicaRows:
         """Return the current rows of the replica."""
@@ -160,13 +160,13 @@ class TableComparison:
         for chunk, rows, progress in self._source.chunks(table, self._progress.reading):
             if rows is not None:
                 self._compare(self._made(table, rows), chunk)
-            found = self._progress.found
-            found = replace(
-                found,
-                rows=found.rows + (0 if rows is None else len(rows)),
-                chunks=found.chunks + (rows is not None),
+            results = self._progress.found
+            results = replace(
+                results,
+                rows=results.rows + (0 if rows is None else len(rows)),
+                chunks=results.chunks + (rows is not None),
             )
-            self._progress = replace(self._progress, found=found, reading=progress)
+            self._progress = replace(self._progress, found=results, reading=progress)
             self._after_chunk(0 if rows is None else len(rows))
         self._settle_pending()
 
@@ -198,10 +198,10 @@ class TableComparison:
             self._keep()
         if now - self._reported > _REPORT_SECONDS:
             self._reported = now
-            found = self._progress.found
+            results = self._progress.found
             self._request.report(
-                f"{self._table.name}: {found.rows:,} of about {len(self._index):,} rows compared, "
-                f"{found.differing:,} differ"
+                f"{self._table.name}: {results.rows:,} of about {len(self._index):,} rows "
+                f"compared, {results.differing:,} differ"
             )
 
     def _pace(self, rows: int) -> None:
@@ -265,10 +265,10 @@ class TableComparison:
         lacked: list[int | None] = []
         for at in range(len(suspects)):
             source = suspects.source[at]
-            found = verdict(source, suspects.before[at], now[at], suspects.lacked[at])
-            if found is Verdict.DIFFERS:
+            judged = verdict(source, suspects.before[at], now[at], suspects.lacked[at])
+            if judged is Verdict.DIFFERS:
                 self._report(suspects, at, rows, numbers[at])
-            elif found is Verdict.UNKNOWN:
+            elif judged is Verdict.UNKNOWN:
                 rest.append(at)
                 is_missing = not suspects.before[at] and not now[at]
                 lacked.append(source if is_missing else None)
@@ -286,8 +286,8 @@ class TableComparison:
         key_set = KeySet(keys)
         if len(places):
             rows_of = key_set.first_rows()
-            found = key_set.numbers_of([rows[name] for name in self._columns.key])
-            for at, number in enumerate(found.tolist()):
+            key_numbers = key_set.numbers_of([rows[name] for name in self._columns.key])
+            for at, number in enumerate(key_numbers.tolist()):
                 assert number != ABSENT
                 numbers[int(rows_of[number])].append(at)
         return [tuple(sorted(places[at] for at in of)) for of in numbers], rows, numbers
@@ -299,12 +299,12 @@ class TableComparison:
         unknown = [at for at, chunk in enumerate(rest.chunks) if chunk is None]
         sought: Iterable[tuple[Chunk, pa.Table]] = ()
         if unknown:
-            found = self._sought(rest.keys.take(pa.array(unknown)))
-            if found is None:
+            sought_rows = self._sought(rest.keys.take(pa.array(unknown)))
+            if sought_rows is None:
                 self._count(unsettled=len(unknown))
                 rest = rest.taken([at for at, chunk in enumerate(rest.chunks) if chunk is not None])
             else:
-                sought = found
+                sought = sought_rows
         return looked_up(rest, chain(read, sought), self._columns.empty)
 
     def _sought(self, keys: pa.Table) -> Iterable[tuple[Chunk, pa.Table]] | None:
@@ -381,9 +381,9 @@ class TableComparison:
         else:
             kind = DifferenceKind.DIFFERENT
             columns = self._other_values(source, rows.slice(numbers[0], 1))
-        shown = RowDifference(kind, {n: shown_value(v) for n, v in key.items()}, columns)
-        found = self._progress.found
-        keys = found.keys
+        difference = RowDifference(kind, {n: shown_value(v) for n, v in key.items()}, columns)
+        results = self._progress.found
+        keys = results.keys
         chunk = suspects.chunks[at]
         if keys is not None:
             is_one_by_one = (
@@ -395,10 +395,10 @@ class TableComparison:
             else:
                 of_table = (*keys.get(chunk.table, ()), tuple(key.values()))
                 keys = {**keys, chunk.table: of_table}
-        found = replace(found, keys=keys)
-        if len(found.differences) < self._request.most_shown:
-            found = replace(found, differences=(*found.differences, shown))
-        self._progress = replace(self._progress, found=found)
+        results = replace(results, keys=keys)
+        if len(results.differences) < self._request.most_shown:
+            results = replace(results, differences=(*results.differences, difference))
+        self._progress = replace(self._progress, found=results)
         self._count(differing=1)
 
     def _other_values(self, source: pa.Table, replica: pa.Table) -> dict[str, tuple[str, str]]:
@@ -409,13 +409,13 @@ class TableComparison:
         }
 
     def _count(self, *, differing: int = 0, unsettled: int = 0) -> None:
-        found = self._progress.found
-        found = replace(
-            found,
-            differing=found.differing + differing,
-            unsettled=found.unsettled + unsettled,
+        results = self._progress.found
+        results = replace(
+            results,
+            differing=results.differing + differing,
+            unsettled=results.unsettled + unsettled,
         )
-        self._progress = replace(self._progress, found=found)
+        self._progress = replace(self._progress, found=results)
 
 
 def _files_gone(name: str) -> HeadraceError:

@@ -49,10 +49,10 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def _digests(array: pa.Array, name: str) -> NDArray[np.uint64]:
     """Return a digest of each value."""
-    made = _digests_of_values(array, name)
+    digests = _digests_of_values(array, name)
     if array.null_count:
-        made[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
-    return made
+        digests[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
+    return digests
 
 
 def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
@@ -74,14 +74,14 @@ def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
         for number in range(kind.num_fields):
             members = mixed(members ^ _digests(array.field(number), name))
         return members
-    made = hashes_of_numbers(array)
-    if made is None:
+    digests = hashes_of_numbers(array)
+    if digests is None:
         raise HeadraceError(
             "replicas.type_not_compared",
             f"The column {name} of the replica has the type {kind}, which cannot be compared",
             "Choose the tables with --table so that its table is left out.",
         )
-    return made
+    return digests
 
 
 def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
@@ -92,14 +92,14 @@ def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
         return np.zeros(0, np.uint64)
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + count + 1]
     starts, lengths = offsets[:-1], np.diff(offsets)
-    made = mixed(lengths.astype(np.uint64) ^ _EMPTY)
+    digests = mixed(lengths.astype(np.uint64) ^ _EMPTY)
     content = array.buffers()[2]
     first, last = int(offsets[0]), int(offsets[-1])
     if content is None or first == last:
-        return mixed(made)
-    held = np.zeros(last - first + 8, np.uint8)
-    held[:-8] = np.frombuffer(content, np.uint8)[first:last]
-    unaligned = np.ndarray((last - first + 1,), "<u8", held, strides=(1,))
+        return mixed(digests)
+    padded = np.zeros(last - first + 8, np.uint8)
+    padded[:-8] = np.frombuffer(content, np.uint8)[first:last]
+    unaligned = np.ndarray((last - first + 1,), "<u8", padded, strides=(1,))
     words = (lengths + 7) // 8
     ends = np.cumsum(words)
     done = 0
@@ -109,9 +109,9 @@ def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
         until = max(int(np.searchsorted(ends, before + _BLOCK_WORDS, "right")), done + 1)
         some = slice(done, until)
         sums = _sums(unaligned, starts[some] - first, lengths[some], words[some])
-        made[some] = mixed(made[some] ^ sums)
+        digests[some] = mixed(digests[some] ^ sums)
         done = until
-    return made
+    return digests
 
 
 def _sums(
@@ -124,19 +124,19 @@ def _sums(
     total = int(words.sum())
     firsts = np.cumsum(words) - words
     places = np.arange(total, dtype=np.int64) - np.repeat(firsts, words)
-    found = unaligned[np.repeat(starts, words) + 8 * places]
+    words_of_values = unaligned[np.repeat(starts, words) + 8 * places]
     left = np.minimum(np.repeat(lengths, words) - 8 * places, 8).astype(np.uint64)
     unused = (np.uint64(8) - left) * np.uint64(8)
-    found = (found << unused) >> unused
-    return _sums_of_runs(mixed(found ^ mixed(places.view(np.uint64))), words)
+    words_of_values = (words_of_values << unused) >> unused
+    return _sums_of_runs(mixed(words_of_values ^ mixed(places.view(np.uint64))), words)
 
 
 def _sums_of_runs(values: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return the sum of each run of `counts` values, modulo 2^64."""
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     ends = np.cumsum(counts)
-    made: NDArray[np.uint64] = sums[ends] - sums[ends - counts]
-    return made
+    sums_of_runs: NDArray[np.uint64] = sums[ends] - sums[ends - counts]
+    return sums_of_runs
 
 
 def _digests_of_lists(array: pa.Array, name: str) -> NDArray[np.uint64]:
@@ -147,9 +147,12 @@ def _digests_of_lists(array: pa.Array, name: str) -> NDArray[np.uint64]:
     counts = np.diff(offsets)
     first, last = int(offsets[0]), int(offsets[-1])
     elements = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
-    made = mixed(counts.astype(np.uint64) ^ _EMPTY)
+    of_lists = mixed(counts.astype(np.uint64) ^ _EMPTY)
     places = np.arange(last - first, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     for part in elements:
-        digests = _digests(part[first:last], name)
-        made = mixed(made ^ _sums_of_runs(mixed(digests ^ mixed(places.view(np.uint64))), counts))
-    return made
+        digests_of_elements = _digests(part[first:last], name)
+        of_lists = mixed(
+            of_lists
+            ^ _sums_of_runs(mixed(digests_of_elements ^ mixed(places.view(np.uint64))), counts)
+        )
+    return of_lists

@@ -59,15 +59,15 @@ class ComparisonState:
             known = json.loads((self._folder / _PROGRESS).read_text())
             if known["signature"] != signature:
                 return None
-            found = known["found"]
-            differences = tuple(map(RowDifference.from_json, found.pop("differences")))
-            keys = found.pop("keys")
+            results = known["found"]
+            differences = tuple(map(RowDifference.from_json, results.pop("differences")))
+            keys = results.pop("keys")
             if keys is not None:
                 keys = {table: tuple(map(tuple, of)) for table, of in keys.items()}
             reading = known["reading"]
             return TableProgress(
                 signature,
-                Found(**found, differences=differences, keys=keys),
+                Found(**results, differences=differences, keys=keys),
                 int(known["source"]),
                 None if reading is None else SignalProgress.from_json(reading),
             )
@@ -76,21 +76,21 @@ class ComparisonState:
 
     def keep(self, progress: TableProgress) -> None:
         """Store the progress in place of the former one."""
-        found = progress.found
-        keys = None if found.keys is None else {k: list(v) for k, v in found.keys.items()}
+        results = progress.found
+        keys = None if results.keys is None else {k: list(v) for k, v in results.keys.items()}
         if keys is not None and not _is_plain(keys):
-            found, keys = replace(found, keys=None), None
+            results, keys = replace(results, keys=None), None
         known = {
             "signature": progress.signature,
             "source": progress.source,
             "reading": None if progress.reading is None else progress.reading.to_json(),
             "found": {
-                "rows": found.rows,
-                "chunks": found.chunks,
-                "differing": found.differing,
-                "unsettled": found.unsettled,
-                "position": found.position,
-                "differences": [each.to_json() for each in found.differences],
+                "rows": results.rows,
+                "chunks": results.chunks,
+                "differing": results.differing,
+                "unsettled": results.unsettled,
+                "position": results.position,
+                "differences": [difference.to_json() for difference in results.differences],
                 "keys": keys,
             },
         }

@@ -55,16 +55,20 @@ class ReplicaRows:
     @property
     def types(self) -> dict[str, pa.DataType]:
         """The types of the columns."""
-        return {each.name: each.type for each in self._schema.columns if each.name in self.columns}
+        return {
+            column.name: column.type
+            for column in self._schema.columns
+            if column.name in self.columns
+        }
 
     def digests(self) -> Iterator[PlacedDigests]:
         """Yield the digests of all rows, in batches. Raises HeadraceError, OSError."""
         key = self._key
         for file in self._files:
             for positions, rows in live_batches(self._storage, file, self._read):
-                kept = self._present(rows)
-                if kept is not None:
-                    rows, positions = rows.filter(pa.array(kept)), positions[kept]
+                is_present = self._present(rows)
+                if is_present is not None:
+                    rows, positions = rows.filter(pa.array(is_present)), positions[is_present]
                 yield PlacedDigests(
                     file.path, key_digests(rows, key), row_digests(rows, self.columns), positions
                 )
@@ -76,24 +80,24 @@ class ReplicaRows:
             keys = current_keys(keys)
         key = self._schema.key
         rest = [name for name in self._read if name not in key] or [*self._key[:1]]
-        found = scan(
+        scanned = scan(
             self._storage, self._files, keys, (keys, rest), table=self._name, is_unique=False
         )
-        if found.kept is None:
+        if scanned.kept is None:
             types = self.types
             empty = pa.schema([(name, types[name]) for name in self.columns]).empty_table()
             return [], empty
         # Values are ordered by file, and in each file by position.
         places = [
             (path, position)
-            for path, positions in found.positions.items()
+            for path, positions in scanned.positions.items()
             for position in positions.to_array()
         ]
-        rows = found.kept
-        kept = self._present(rows)
-        if kept is not None:
-            rows = rows.filter(pa.array(kept))
-            places = [place for place, is_kept in zip(places, kept, strict=True) if is_kept]
+        rows = scanned.kept
+        is_present = self._present(rows)
+        if is_present is not None:
+            rows = rows.filter(pa.array(is_present))
+            places = [place for place, is_kept in zip(places, is_present, strict=True) if is_kept]
         rows = rows.select(self.columns)
         digests = row_digests(rows, self.columns).tolist()
         pairs = zip(places, digests, strict=True)
@@ -105,18 +109,22 @@ class ReplicaRows:
         OSError."""
         files = {file.path: file for file in self._files}
         key = self._key
-        made: list[pa.Table] = []
-        for path, wanted in positions.items():
+        tables: list[pa.Table] = []
+        for path, positions_in_file in positions.items():
             if path not in files:
                 return None
             first = 0
             with DataFileReader(self._storage, files[path]) as reader:
                 for rows in reader.batches(key):
                     end = first + rows.num_rows
-                    here = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, end)]
-                    made.append(rows.take(pa.array(here - first)))
+                    here = positions_in_file[
+                        np.searchsorted(positions_in_file, first) : np.searchsorted(
+                            positions_in_file, end
+                        )
+                    ]
+                    tables.append(rows.take(pa.array(here - first)))
                     first = end
-        return KeySet(pa.concat_tables(made)).keys
+        return KeySet(pa.concat_tables(tables)).keys
 
     def _present(self, rows: pa.Table) -> NDArray[np.bool_] | None:
         """Return a mask of the rows that the source has; None: all rows."""
@@ -126,5 +134,5 @@ class ReplicaRows:
             present = pc.fill_null(rows[IS_CURRENT], False)
         else:
             return None
-        made: NDArray[np.bool_] = present.to_numpy().astype(np.bool_)
-        return made
+        mask: NDArray[np.bool_] = present.to_numpy().astype(np.bool_)
+        return mask

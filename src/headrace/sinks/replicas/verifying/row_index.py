@@ -68,26 +68,28 @@ class RowIndex:
         for part in parts:
             part.unlink(missing_ok=True)
         for placed in rows:
-            made = np.empty(len(placed.keys), _ENTRY)
-            made["key"], made["row"] = placed.keys, placed.rows
-            made["file"] = files.setdefault(placed.file, len(files))
-            made["position"] = placed.positions
-            numbers = (made["key"] >> np.uint64(56)).astype(np.int64)
-            made = made[np.argsort(numbers, kind="stable")]
+            entries = np.empty(len(placed.keys), _ENTRY)
+            entries["key"], entries["row"] = placed.keys, placed.rows
+            entries["file"] = files.setdefault(placed.file, len(files))
+            entries["position"] = placed.positions
+            numbers = (entries["key"] >> np.uint64(56)).astype(np.int64)
+            entries = entries[np.argsort(numbers, kind="stable")]
             ends = np.searchsorted(np.sort(numbers), np.arange(_PARTS), "right")
             first = 0
             for part, end in zip(parts, ends.tolist(), strict=True):
                 if end > first:
                     with part.open("ab") as file:
-                        file.write(made[first:end].tobytes())
+                        file.write(entries[first:end].tobytes())
                 first = end
         count = 0
         with (folder / _ROWS).open("wb") as file:
             for part in parts:
                 if part.exists():
-                    held = np.fromfile(part, _ENTRY)
-                    file.write(held[np.argsort(held["key"], kind="stable")].tobytes())
-                    count += len(held)
+                    entries_of_part = np.fromfile(part, _ENTRY)
+                    file.write(
+                        entries_of_part[np.argsort(entries_of_part["key"], kind="stable")].tobytes()
+                    )
+                    count += len(entries_of_part)
                     part.unlink()
         with (folder / _SEEN).open("wb") as file:
             file.truncate(count)
@@ -106,12 +108,12 @@ class RowIndex:
         Marks all entries of these keys as seen."""
         firsts, ends = self.ranges(keys)
         is_one = ends - firsts == 1
-        made: NDArray[np.bool_] = is_one.copy()
-        made[is_one] = self.entries["row"][firsts[is_one]] == rows[is_one]
+        equal: NDArray[np.bool_] = is_one.copy()
+        equal[is_one] = self.entries["row"][firsts[is_one]] == rows[is_one]
         self.seen[firsts[is_one]] = True
         for first, end in zip(firsts[~is_one].tolist(), ends[~is_one].tolist(), strict=True):
             self.seen[first:end] = True
-        return made
+        return equal
 
     def places(self, keys: NDArray[np.uint64]) -> list[tuple[RowPlace, ...]]:
         """Return the rows of each key's digest, in the order of their places."""

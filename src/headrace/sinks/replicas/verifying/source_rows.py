@@ -85,21 +85,21 @@ class SourceRows:
         while at.running:
             began = time.monotonic()
             try:
-                found = self._reader.chunks(at, sizes)
+                group = self._reader.chunks(at, sizes)
             except OtherOrder:
                 raise changed_meanwhile(table) from None
-            sizes.adapt(time.monotonic() - began, found)
-            for each in found:
-                if each.done is not None and each.done not in _WHOLE:
-                    raise _not_readable(table, each.done)
-                at = replace(at, maximum=each.maximum, order=each.order)
-                chunk = Chunk(table, each.lower, each.upper, each.order, condition)
-                if each.rows is not None:
-                    at = replace(at, after=each.upper, scanned=at.scanned + len(each.rows))
-                if each.done is not None:
+            sizes.adapt(time.monotonic() - began, group)
+            for read in group:
+                if read.done is not None and read.done not in _WHOLE:
+                    raise _not_readable(table, read.done)
+                at = replace(at, maximum=read.maximum, order=read.order)
+                chunk = Chunk(table, read.lower, read.upper, read.order, condition)
+                if read.rows is not None:
+                    at = replace(at, after=read.upper, scanned=at.scanned + len(read.rows))
+                if read.done is not None:
                     at = replace(at, tables=())
-                yield chunk, each.rows, at
-                if each.done is not None:
+                yield chunk, read.rows, at
+                if read.done is not None:
                     return
 
     def again(self, chunk: Chunk) -> ChunkRows:
@@ -120,14 +120,14 @@ class SourceRows:
         not possible, because of the key's types or because transforms change keys."""
         if self._config.transforms:
             return None
-        made: list[str] = []
+        conditions: list[str] = []
         for first in range(0, keys.num_rows, _KEYS_OF_QUERY):
             some = keys.slice(first, _KEYS_OF_QUERY).to_pydict()
             condition = self._current.condition(list(some), list(zip(*some.values(), strict=True)))
             if condition is None:
                 return None
-            made.append(condition)
-        return made
+            conditions.append(condition)
+        return conditions
 
     def columns(
         self, table: str, rows: ChunkRows, replica: TableName, types: Mapping[str, pa.DataType]
@@ -135,16 +135,18 @@ class SourceRows:
         """Convert rows of the source to the replica's columns, in these types; without rows that
         transforms leave out or route elsewhere."""
         part = self._current.slice_of(Pending(table, _NAME), rows, time.time_ns() // 1000)
-        made = [pa.schema(list(types.items())).empty_table()]
+        tables = [pa.schema(list(types.items())).empty_table()]
         for records in read_records(part, self._config):
             changes, failures = self._tables.of_piece(records, part.sequences)
             for failure in failures:
                 raise failure.error
-            for each in changes:
-                name = self._options.placed(table_name(each.topic, self._config.topic_prefix))
+            for changes_of_table in changes:
+                name = self._options.placed(
+                    table_name(changes_of_table.topic, self._config.topic_prefix)
+                )
                 if name == replica:
-                    made.append(_conformed(each.rows, replica, types))
-        return pa.concat_tables(made)
+                    tables.append(_conformed(changes_of_table.rows, replica, types))
+        return pa.concat_tables(tables)
 
 
 def _conformed(rows: pa.Table, replica: TableName, types: Mapping[str, pa.DataType]) -> pa.Table:

@@ -53,18 +53,18 @@ def looked_up(
     count = len(suspects)
     key_set = KeySet(suspects.keys)
     places_of_keys = key_set.first_rows()
-    held = [empty]
+    tables = [empty]
     source: list[int | None] = [None] * count
     numbers, chunks = [-1] * count, list(suspects.chunks)
     total = 0
     for chunk, rows in read if count else ():
-        places, found = key_set.find([rows[name] for name in suspects.keys.column_names])
+        places, key_numbers = key_set.find([rows[name] for name in suspects.keys.column_names])
         chosen = rows.take(pa.array(np.asarray(places, np.int64)))
         digests = row_digests(chosen, empty.column_names).tolist()
-        for number, digest in zip(found.tolist(), digests, strict=True):
+        for number, digest in zip(key_numbers.tolist(), digests, strict=True):
             at = int(places_of_keys[number])
             source[at], numbers[at], chunks[at] = digest, total, chunk
             total += 1
-        held.append(chosen)
-    rows = pa.concat_tables(held)
+        tables.append(chosen)
+    rows = pa.concat_tables(tables)
     return Suspects(suspects.keys, rows, source, numbers, chunks, suspects.before, suspects.lacked)

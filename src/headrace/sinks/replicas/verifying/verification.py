@@ -101,9 +101,9 @@ class _Verification:
                 self.request.report(f"{name}: compared before the interruption")
                 yield ComparedTable.from_json(known[str(name)])
                 continue
-            found = self._compared(name, schemas, progress)
-            finished.add(found)
-            yield found
+            compared = self._compared(name, schemas, progress)
+            finished.add(compared)
+            yield compared
         for name in noted_tables(self.query.state):
             if name not in captured and self.request.is_chosen(str(name)):
                 yield ComparedTable(str(name), why="its table of the source is not captured now")
@@ -112,15 +112,15 @@ class _Verification:
     def _captured(self) -> dict[TableName, dict[str, TableSchema | HeadraceError]]:
         """Return the replicas, with the source tables whose rows they have, and for each of these
         the columns that it provides, or the error if it provides none."""
-        made: dict[TableName, dict[str, TableSchema | HeadraceError]] = {}
-        for each in captured_shapes(self._config, self.options, event_shapes(self._config)):
+        by_replica: dict[TableName, dict[str, TableSchema | HeadraceError]] = {}
+        for captured in captured_shapes(self._config, self.options, event_shapes(self._config)):
             schema: TableSchema | HeadraceError
             try:
-                schema = captured_schema(self._config, self.options, each)
+                schema = captured_schema(self._config, self.options, captured)
             except HeadraceError as error:
                 schema = error
-            made.setdefault(each.replica, {})[each.source] = schema
-        return made
+            by_replica.setdefault(captured.replica, {})[captured.source] = schema
+        return by_replica
 
     def _compared(
         self,
@@ -140,7 +140,7 @@ class _Verification:
                     table, columns, tuple(schemas), source, progress, state, self.request, require
                 )
                 try:
-                    found = comparison.run()
+                    results = comparison.run()
                     break
                 except (HeadraceError, FileNotFoundError) as error:
                     is_gone = getattr(error, "code", FILES_GONE) == FILES_GONE
@@ -155,14 +155,14 @@ class _Verification:
         return ComparedTable(
             str(name),
             tuple(schemas),
-            found.rows,
-            found.chunks,
-            found.differing,
-            found.unsettled,
-            found.position,
-            differences=found.differences,
+            results.rows,
+            results.chunks,
+            results.differing,
+            results.unsettled,
+            results.position,
+            differences=results.differences,
             notes=tuple(dict.fromkeys(notes)),
-            repairs=self._repairs(found, columns.key, tuple(schemas)),
+            repairs=self._repairs(results, columns.key, tuple(schemas)),
         )
 
     def _require_replicated(self, name: TableName) -> None:
@@ -170,7 +170,7 @@ class _Verification:
         stopped = StoppedTable(self.query.state / _STOPPED, name)
         if stopped.is_stopped:
             raise _not_compared(name, f"it has stopped: {stopped.error.message}", stopped.error)
-        if any(each.name == name for each in resyncs(self.query.state / RESYNC)):
+        if any(copy.name == name for copy in resyncs(self.query.state / RESYNC)):
             raise _not_compared(name, "it is being copied again")
 
     def _table(self, name: TableName) -> LakeTable:
@@ -198,51 +198,62 @@ class _Verification:
                 name, "it is a change log, which has no row for each of the source's"
             )
         schema = table.schema()
-        given: list[TableSchema] = []
-        for source, wanted in schemas.items():
-            if isinstance(wanted, HeadraceError):
-                raise wanted
-            if wanted.left_out:
-                why = f"the log of {source} leaves out {wanted.left_out}, so the replica is a part"
+        source_schemas: list[TableSchema] = []
+        for source, source_schema in schemas.items():
+            if isinstance(source_schema, HeadraceError):
+                raise source_schema
+            if source_schema.left_out:
+                why = (
+                    f"the log of {source} leaves out {source_schema.left_out}, so the replica is "
+                    "a part"
+                )
                 raise _not_compared(name, why)
-            schema = with_ids(schema, text, wanted)
-            given.append(wanted)
+            schema = with_ids(schema, text, source_schema)
+            source_schemas.append(source_schema)
         schema = without_own_columns(schema, mode)
         if not schema.key:
             raise _not_compared(name, "it has no key")
-        for wanted in given:
-            if {*wanted.key} != {*schema.key}:
-                keys = f"{', '.join(wanted.key) or 'none'}, and that of the replica "
+        for source_schema in source_schemas:
+            if {*source_schema.key} != {*schema.key}:
+                keys = f"{', '.join(source_schema.key) or 'none'}, and that of the replica "
                 raise _not_compared(
-                    name, f"the key of {wanted.source} is {keys}{', '.join(schema.key)}"
+                    name, f"the key of {source_schema.source} is {keys}{', '.join(schema.key)}"
                 )
         types: dict[str, pa.DataType] = {}
         for column in schema.columns:
-            lacking = [wanted.source for wanted in given if wanted.column(column.name) is None]
+            lacking = [
+                source_schema.source
+                for source_schema in source_schemas
+                if source_schema.column(column.name) is None
+            ]
             if is_headraces(column.name):
                 continue
-            if column.is_foreign or len(lacking) == len(given):
+            if column.is_foreign or len(lacking) == len(source_schemas):
                 notes.append(f"the column {column.name} is not compared: the source has none")
             elif lacking:
                 tables = ", ".join(lacking)
                 notes.append(f"the column {column.name} is not compared: {tables} has none")
             else:
                 types[column.name] = column.type
-        late = {column.name for wanted in given for column in wanted.columns} - {*schema.names}
-        notes += [f"the column {each} is not in the replica yet" for each in sorted(late)]
+        late = {
+            column.name for source_schema in source_schemas for column in source_schema.columns
+        } - {*schema.names}
+        notes += [
+            f"the column {column_name} is not in the replica yet" for column_name in sorted(late)
+        ]
         return ComparedColumns(tuple(schema.key), types)
 
     def _repairs(
-        self, found: Found, key: Sequence[str], sources: Sequence[str]
+        self, results: Found, key: Sequence[str], sources: Sequence[str]
     ) -> tuple[Repair, ...]:
-        if not found.differing:
+        if not results.differing:
             return ()
         conditions: dict[str, str] = {}
-        if found.keys is not None and not self._config.transforms:
-            for source, keys in found.keys.items():
+        if results.keys is not None and not self._config.transforms:
+            for source, keys in results.keys.items():
                 if condition := self.current.condition(key, keys):
                     conditions[source] = condition
-        if found.keys is not None and {*conditions} == {*found.keys}:
+        if results.keys is not None and {*conditions} == {*results.keys}:
             return tuple(Repair((source,), text) for source, text in conditions.items())
         return (Repair(tuple(sources)),)
 

@@ -92,13 +92,15 @@ class SwapGeometryCoordinates:
         records = others
         shape, places = self._swapped(records.shape)
         for place in places:
-            made: pa.Array | list[object]
+            swapped: pa.Array | list[object]
             if isinstance(place, _Geometry):
-                made = self._geometries(records, place)
+                swapped = self._geometries(records, place)
             else:
                 schema = place.node.schema
-                made = [self._within(schema, each) for each in connect_values(records, place.node)]
-            records = with_values(records, place.column, made)
+                swapped = [
+                    self._within(schema, value) for value in connect_values(records, place.node)
+                ]
+            records = with_values(records, place.column, swapped)
         yield records.with_shape(shape)
 
     def _geometries(self, records: Records, geometry: _Geometry) -> pa.Array:
@@ -106,17 +108,17 @@ class SwapGeometryCoordinates:
         others (each has its own parts) one by one."""
         binary = values(records, geometry.wkb).cast(pa.large_binary())
         srids = values(records, geometry.srid)
-        wanted = pc.is_in(srids, pa.array(self._srids, srids.type, safe=False))
-        swaps = np.asarray(pc.and_(binary.is_valid(), pc.fill_null(wanted, False)))
+        has_srid = pc.is_in(srids, pa.array(self._srids, srids.type, safe=False))
+        swaps = np.asarray(pc.and_(binary.is_valid(), pc.fill_null(has_srid, False)))
         if not swaps.any():
             return binary
         binary, others = with_swapped_points(binary, swaps)
         if not others.any():
             return binary
-        made: list[bytes | None] = binary.to_pylist()
+        geometries: list[bytes | None] = binary.to_pylist()
         for row in np.flatnonzero(others).tolist():
-            made[row] = self._bytes(made[row], srids[row].as_py())
-        return pa.array(made, pa.large_binary())
+            geometries[row] = self._bytes(geometries[row], srids[row].as_py())
+        return pa.array(geometries, pa.large_binary())
 
     def _bytes(self, wkb: bytes | None, srid: object) -> bytes | None:
         if wkb is None or srid not in self._srids:
@@ -134,7 +136,7 @@ class SwapGeometryCoordinates:
         """Return a value with the coordinates of the geometries in it swapped."""
         match schema.type:
             case Type.STRUCT if isinstance(value, Mapping):
-                made = {
+                members = {
                     field.name: self._within(
                         field.schema,
                         field.schema.default
@@ -143,13 +145,13 @@ class SwapGeometryCoordinates:
                     )
                     for field in schema.fields
                 }
-                if schema.name == _GEOMETRY and isinstance(made["wkb"], bytes):
-                    made["wkb"] = self._bytes(made["wkb"], made.get("srid"))
-                return made
+                if schema.name == _GEOMETRY and isinstance(members["wkb"], bytes):
+                    members["wkb"] = self._bytes(members["wkb"], members.get("srid"))
+                return members
             case Type.ARRAY if isinstance(value, list | tuple) and schema.values is not None:
-                return [self._within(schema.values, each) for each in value]
+                return [self._within(schema.values, element) for element in value]
             case Type.MAP if isinstance(value, Mapping) and schema.values is not None:
-                return {key: self._within(schema.values, each) for key, each in value.items()}
+                return {key: self._within(schema.values, element) for key, element in value.items()}
         return value
 
 
@@ -196,7 +198,7 @@ def _has_parts(members: Mapping[str, Node]) -> bool:
 def _has_geometry(schema: Schema) -> bool:
     """Whether values of a schema contain geometries."""
     inner = [*(field.schema for field in schema.fields), schema.keys, schema.values]
-    return schema.name == _GEOMETRY or any(each and _has_geometry(each) for each in inner)
+    return schema.name == _GEOMETRY or any(part and _has_geometry(part) for part in inner)
 
 
 DECLARATION = Declaration(

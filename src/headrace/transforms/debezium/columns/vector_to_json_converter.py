@@ -19,7 +19,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
 from headrace.connect.values.float_texts import java_texts
 from headrace.transforms.example import Example
-from headrace.transforms.parts import Part, not_a_struct
+from headrace.transforms.parts import RecordPart, not_a_struct
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _DATA = "io.debezium.data"
@@ -66,7 +66,7 @@ class VectorToJsonConverter:
         struct = as_struct(shape.value)
         if struct is None:
             kind = "null" if shape.value is None else shape.value.schema.type.value
-            raise not_a_struct(Part.VALUE, shape.topic, kind, "VectorToJsonConverter")
+            raise not_a_struct(RecordPart.VALUE, shape.topic, kind, "VectorToJsonConverter")
         vectors: list[_Vector] = []
         value = _converted(struct, vectors, struct)
         return replace(shape, value=value), tuple(vectors)
@@ -89,44 +89,46 @@ def _converted(struct: Struct, vectors: list[_Vector], around: Struct) -> Struct
             members[name] = _converted(inner, vectors, lifted)
         else:
             members[name] = with_defaults(node)
-    made = with_fields(struct, members)
-    return replace(made, schema=replace(made.schema, default=None))
+    converted = with_fields(struct, members)
+    return replace(converted, schema=replace(converted.schema, default=None))
 
 
 def _dense(kind: type[np.floating[Any]], vectors: Sequence[object]) -> list[str | None]:
     """The texts of vectors; the numbers of all vectors are written at once."""
-    shown = iter(_numbers(kind, [each for each in vectors if isinstance(each, list | tuple)]))
+    texts = iter(_numbers(kind, [vector for vector in vectors if isinstance(vector, list | tuple)]))
     return [
-        f'{{ "values": [{", ".join(islice(shown, len(each)))}] }}'
-        if isinstance(each, list | tuple)
+        f'{{ "values": [{", ".join(islice(texts, len(vector)))}] }}'
+        if isinstance(vector, list | tuple)
         else None
-        for each in vectors
+        for vector in vectors
     ]
 
 
 def _sparse(vectors: Sequence[object]) -> list[str | None]:
-    entries = [sorted(each["vector"].items()) for each in vectors if isinstance(each, Mapping)]
-    values = [[value for _, value in each] for each in entries]
-    shown, left = iter(_numbers(np.float64, values)), iter(entries)
-    made: list[str | None] = []
-    for each in vectors:
-        if not isinstance(each, Mapping):
-            made.append(None)
+    entries = [
+        sorted(vector["vector"].items()) for vector in vectors if isinstance(vector, Mapping)
+    ]
+    values = [[value for _, value in pairs_of_vector] for pairs_of_vector in entries]
+    numbers, left = iter(_numbers(np.float64, values)), iter(entries)
+    converted: list[str | None] = []
+    for vector in vectors:
+        if not isinstance(vector, Mapping):
+            converted.append(None)
             continue
         pairs = next(left)
-        texts = zip(pairs, islice(shown, len(pairs)), strict=True)
+        texts = zip(pairs, islice(numbers, len(pairs)), strict=True)
         members = ", ".join([f'"{place}": {text}' for (place, _), text in texts])
-        made.append(f'{{ "dimensions": {each["dimensions"]}, "vector": {{ {members} }} }}')
-    return made
+        converted.append(f'{{ "dimensions": {vector["dimensions"]}, "vector": {{ {members} }} }}')
+    return converted
 
 
 def _numbers(kind: type[np.floating[Any]], vectors: Sequence[Sequence[object]]) -> Iterator[str]:
     """The texts of the numbers of vectors, one after the other."""
     values = list(chain.from_iterable(vectors))
-    held = [each for each in values if each is not None]
+    numbers = [value for value in values if value is not None]
     with np.errstate(over="ignore"):
-        shown = iter(java_texts(np.array(held, kind)))
-    return ("null" if each is None else next(shown) for each in values)
+        texts = iter(java_texts(np.array(numbers, kind)))
+    return ("null" if value is None else next(texts) for value in values)
 
 
 _WRITERS: dict[str, Callable[[Sequence[object]], list[str | None]]] = {

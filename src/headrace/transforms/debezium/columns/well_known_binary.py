@@ -54,12 +54,12 @@ def with_swapped_points(
     data[places] = np.roll(data[places], 8, axis=1)
     others = swaps.copy()
     others[points] = False
-    made = pa.LargeBinaryArray.from_buffers(
+    swapped = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(binary),
         [pa.array(np.asarray(binary.is_valid())).buffers()[1], pa.py_buffer(offsets - offsets[0]),
          pa.py_buffer(data)],
     )  # fmt: skip
-    return made, others
+    return swapped, others
 
 
 class _Swapper:

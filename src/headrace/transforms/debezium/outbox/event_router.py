@@ -180,13 +180,13 @@ class EventRouter(OutboxRouter):
             if expanded_payload.is_left:
                 left[places[rows.members]] = True
                 continue
-            part, made = rows.records, form
+            part, form_of_part = rows.records, form
             if expanded_payload.node is None:
                 log.warning(_NO_STRUCT)
             else:
                 part = rows.with_columns(part, expanded_payload.columns, expanded_payload.rendered)
-                made = replace(form, payload=expanded_payload)
-            yield part.with_shape(self._event(shape, row, made).shape)
+                form_of_part = replace(form, payload=expanded_payload)
+            yield part.with_shape(self._event(shape, row, form_of_part).shape)
         if left.any():
             yield from self._expanded_in_python(
                 records.with_rows(left), shape, row, form, texts.filter(pa.array(left))
@@ -198,16 +198,23 @@ class EventRouter(OutboxRouter):
         """Yield the results of `_expanded` for records whose payloads no kernel can read."""
         encoded = payloads.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
-        made = [self._payload(text) for text in texts]
+        payloads_of_texts = [self._payload(text) for text in texts]
         index = np.asarray(encoded.indices.fill_null(len(texts)))
-        for schema in dict.fromkeys([None, *(schema for schema, _ in made)]):
-            chosen = np.array([*(each == schema for each, _ in made), schema is None])
+        for schema in dict.fromkeys([None, *(schema for schema, _ in payloads_of_texts)]):
+            chosen = np.array(
+                [
+                    *(schema_of_text == schema for schema_of_text, _ in payloads_of_texts),
+                    schema is None,
+                ]
+            )
             part = records.with_rows(chosen[index])
             if not len(part):
                 continue
             event = self._event(shape, row, replace(form, payload=schema))
             if event.payloads is not None:
-                payloads = [made[number][1] for number in index[chosen[index]].tolist()]
+                payloads = [
+                    payloads_of_texts[number][1] for number in index[chosen[index]].tolist()
+                ]
                 part = with_values(part, event.payloads, payloads)
             yield part.with_shape(event.shape)
 
@@ -230,7 +237,7 @@ class EventRouter(OutboxRouter):
         elif form.payload is not None and form.payload.node is not None:
             payload = form.payload.node
         name = schema_name(row.name, form.route)
-        made = replace(
+        event_shape = replace(
             shape,
             topic=self.topic(form.route),
             key=self.field(shape, row.members, self.columns.key),
@@ -241,7 +248,7 @@ class EventRouter(OutboxRouter):
             null_has_schema=True,
             timestamp=row.time if self.columns.timestamp else row.event_time,
         )
-        return _Event(made, column)
+        return _Event(event_shape, column)
 
 
 DECLARATION = Declaration(

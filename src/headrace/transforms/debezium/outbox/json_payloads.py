@@ -102,7 +102,9 @@ def _items(
                 members[field.name] = field
     merged = tuple(members.values())
     # Debezium makes a separate schema for objects that differ, and does not make it optional.
-    is_own = None not in values and any(each and each.fields != merged for each in schemas)
+    is_own = None not in values and any(
+        item_schema and item_schema.fields != merged for item_schema in schemas
+    )
     return replace(first, fields=merged, optional=first.optional and not is_own)
 
 

@@ -72,12 +72,12 @@ def split_payloads(
     for rare in _rare(texts):
         left |= rare
     cells = bytes_cells(texts, TEXT)
-    made, unread = parsed_by_kernel(np.ascontiguousarray(cells.table[~left]))
+    documents_read, unread = parsed_by_kernel(np.ascontiguousarray(cells.table[~left]))
     places = np.flatnonzero(~left)
     left[places[unread]] = True
-    kept = np.ones(len(places), np.bool_)
-    kept[unread] = False
-    documents = BsonCells(made.cells[kept], False, made.memory)
+    is_read = np.ones(len(places), np.bool_)
+    is_read[unread] = False
+    documents = BsonCells(documents_read.cells[is_read], False, documents_read.memory)
     part = records.with_rows(~left)
     return (list(by_structure(part, documents, _FORM)) if len(part) else []), left
 
@@ -91,8 +91,8 @@ def _mixes_numbers(structure: Structure, kinds: set[Kind] | None = None) -> bool
         kinds.add(structure.kind)
         if {Kind.DOUBLE, Kind.INT64} <= kinds:
             return True
-    inner = [*(each for _, each in structure.members), *structure.elements]
-    return any(_mixes_numbers(each, kinds) for each in inner)
+    inner = [*(part for _, part in structure.members), *structure.elements]
+    return any(_mixes_numbers(part, kinds) for part in inner)
 
 
 def _opens(texts: pa.LargeStringArray) -> pa.Array:
@@ -101,11 +101,11 @@ def _opens(texts: pa.LargeStringArray) -> pa.Array:
 
 def _rare(texts: pa.LargeStringArray) -> Iterator[np.ndarray]:
     """Yield where texts contain a part of `_ELSEWHERE`, if any text does."""
-    held = texts.buffers()[2]
-    whole = b"" if held is None else memoryview(held).tobytes()
-    for each in _ELSEWHERE:
-        if each.encode() in whole:
-            has_it = pc.fill_null(pc.match_substring(texts, each), fill_value=False)
+    data = texts.buffers()[2]
+    whole = b"" if data is None else memoryview(data).tobytes()
+    for escape in _ELSEWHERE:
+        if escape.encode() in whole:
+            has_it = pc.fill_null(pc.match_substring(texts, escape), fill_value=False)
             yield np.asarray(has_it)
 
 
@@ -119,7 +119,9 @@ class _Leaves:
 
     def node(self, structure: Structure, schema: Schema) -> Node:
         if structure.kind is Kind.DOCUMENT:
-            described = {each.name: each.schema for each in schema.fields}
+            described = {
+                described_field.name: described_field.schema for described_field in schema.fields
+            }
             members: list[Node] = []
             for name, inner in structure.members:
                 if name in described:
@@ -132,7 +134,7 @@ class _Leaves:
         encoding, parameter, decode = form_of(schema)
         if structure.kind is Kind.ARRAY:
             encoding, decode = Encoding.PYTHON, partial(_array, schema, self.most_cells)
-            if all(each.kind is Kind.STRING for each in structure.elements):
+            if all(element.kind is Kind.STRING for element in structure.elements):
                 encoding, decode = Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS)
         if encoding is Encoding.PYTHON:
             self.rendered.append(len(self.columns))

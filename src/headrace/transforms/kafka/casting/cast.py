@@ -19,7 +19,7 @@ from headrace.transforms.example import Example
 from headrace.transforms.kafka.casting.castings import TARGETS, TIMES, cast_one, cast_values
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.parts import PartTransform, RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _FREE: tuple[tuple[type, Type], ...] = (
@@ -79,7 +79,7 @@ class _Cast(NamedTuple):
 class Cast:
     """See OF_VALUE."""
 
-    def __init__(self, options: CastOptions, part: Part) -> None:
+    def __init__(self, options: CastOptions, part: RecordPart) -> None:
         self._casts = options.spec
         self._defaults = options.replace_null_with_default
         self._side = part
@@ -90,7 +90,7 @@ class Cast:
     @property
     def ordering(self) -> Ordering:
         """Keys of another type may become equal."""
-        return Ordering.NONE if self._side is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._side is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_castable")."""
@@ -112,8 +112,8 @@ class Cast:
             yield from self._filled(records, self._whole_cast(records.shape))
             return
         shape, columns = self._whole_cast(records.shape)
-        made = [_free(value, self._casts.whole) for value in connect_values(records, node)]
-        yield with_values(records, columns[0][0], made).with_shape(shape)
+        cast = [_free(value, self._casts.whole) for value in connect_values(records, node)]
+        yield with_values(records, columns[0][0], cast).with_shape(shape)
 
     def _as_whole(self, shape: Shape) -> _Cast:
         node = self._side.node(shape)
@@ -139,10 +139,10 @@ class Cast:
         for column, source in cast.columns:
             target = column.schema.type
             try:
-                made = cast_values(source.schema, values(records, source), target)
+                array = cast_values(source.schema, values(records, source), target)
             except ValueError as error:
                 raise _not_castable(source.schema, target, error) from None
-            records = with_values(records, column, made)
+            records = with_values(records, column, array)
         yield records.with_shape(cast.shape)
 
     def _with_fields(self, shape: Shape) -> _Cast:
@@ -162,15 +162,18 @@ class Cast:
                     columns.append((column, node))
                     node = column
             members.append((name, node))
-        made = self._side.in_shape(shape, rebuilt(struct, members))
-        return _Cast(made, tuple(columns))
+        cast_shape = self._side.in_shape(shape, rebuilt(struct, members))
+        return _Cast(cast_shape, tuple(columns))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
         targets = self._casts.fields
         # A missing field becomes null.
         return [
-            {**each, **{name: _free(each.get(name), target) for name, target in targets.items()}}
-            for each in maps
+            {
+                **entries,
+                **{name: _free(entries.get(name), target) for name, target in targets.items()},
+            }
+            for entries in maps
         ]
 
 
@@ -200,20 +203,20 @@ def _free(value: object, target: Type) -> object:
 
 def _not_castable(schema: Schema, target: Type, error: ValueError) -> HeadraceError:
     what = schema.name or schema.type.value
-    shown = f": {error}" if schema.type is not Type.STRING else ""
+    detail = f": {error}" if schema.type is not Type.STRING else ""
     return HeadraceError(
         "transforms.not_castable",
-        f"a {what} cannot be cast to {target.value}{shown}",
+        f"a {what} cannot be cast to {target.value}{detail}",
         "Leave the field out of spec, or give the transform a predicate.",
     )
 
 
 _MEANING = "Casts fields, or the whole key or value, to other types."
-OF_KEY = Declaration("Cast$Key", _MEANING, CastOptions, partial(Cast, part=Part.KEY))
+OF_KEY = Declaration("Cast$Key", _MEANING, CastOptions, partial(Cast, part=RecordPart.KEY))
 OF_VALUE = Declaration(
     "Cast$Value",
     _MEANING,
     CastOptions,
-    partial(Cast, part=Part.VALUE),
+    partial(Cast, part=RecordPart.VALUE),
     example=Example({"id": 1, "total": "12"}, {"spec": "id:string,total:int32"}),
 )

@@ -84,8 +84,10 @@ def cast_values(schema: Schema, values: pa.Array, target: Type) -> pa.Array:
     mask = np.asarray(values.is_null())
     if target is Type.BOOLEAN:
         return pa.array(_integers(numbers, Type.INT64) != 0, mask=mask)
-    made = _integers(numbers, target) if target in _INTEGERS else _single(numbers, target)
-    return pa.array(made, mask=mask).cast(kind)
+    numbers_of_target = (
+        _integers(numbers, target) if target in _INTEGERS else _single(numbers, target)
+    )
+    return pa.array(numbers_of_target, mask=mask).cast(kind)
 
 
 def cast_one(schema: Schema, value: object, target: Type) -> object:
@@ -176,8 +178,8 @@ def _wrapped(number: int, bits: int) -> int:
 def _each(values: pa.Array, change: Callable[..., object], kind: pa.DataType) -> pa.Array:
     """Apply `change` to each distinct value."""
     encoded = values.dictionary_encode()
-    made: Sequence[object] = [change(value) for value in encoded.dictionary.to_pylist()]
-    return pa.array(made, kind).take(encoded.indices)
+    changed: Sequence[object] = [change(value) for value in encoded.dictionary.to_pylist()]
+    return pa.array(changed, kind).take(encoded.indices)
 
 
 def _parse_integer(bits: int) -> Callable[[str], int]:

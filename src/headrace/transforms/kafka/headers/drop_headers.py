@@ -35,8 +35,8 @@ class DropHeaders:
         return [records.with_shape(self._shapes(records.shape))]
 
     def _shape(self, shape: Shape) -> Shape:
-        kept = tuple(header for header in shape.headers if header.name not in self._names)
-        return shape if len(kept) == len(shape.headers) else replace(shape, headers=kept)
+        remaining = tuple(header for header in shape.headers if header.name not in self._names)
+        return shape if len(remaining) == len(shape.headers) else replace(shape, headers=remaining)
 
 
 DECLARATION = Declaration(

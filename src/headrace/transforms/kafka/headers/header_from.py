@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.nulls import NullsOptions, require_part
 from headrace.transforms.kafka.schemas import rebuilt
-from headrace.transforms.parts import Part, kind_of
+from headrace.transforms.parts import RecordPart, kind_of
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 
@@ -42,7 +42,7 @@ class HeaderFromOptions(NullsOptions):
 class HeaderFrom:
     """Copies or moves fields of the key or value to headers."""
 
-    def __init__(self, options: HeaderFromOptions, part: Part) -> None:
+    def __init__(self, options: HeaderFromOptions, part: RecordPart) -> None:
         if len(options.fields) != len(options.headers):
             raise WrongOption(
                 "transforms.lists_of_different_lengths",
@@ -60,7 +60,7 @@ class HeaderFrom:
     @property
     def ordering(self) -> Ordering:
         """Keys that lose fields may become equal: their order is not known then."""
-        is_of_key = self._part is Part.KEY
+        is_of_key = self._part is RecordPart.KEY
         return Ordering.NONE if is_of_key and self._moves else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
@@ -90,22 +90,22 @@ class HeaderFrom:
                 )
             field = member(struct, name)
             headers.append(Header(header, with_defaults(field) if self._defaults else field))
-        made = replace(shape, headers=tuple(headers))
+        with_headers = replace(shape, headers=tuple(headers))
         if not self._moves:
-            return made
+            return with_headers
         taken = {name for name, _ in self._names}
-        kept = [
-            (name, with_defaults(each) if self._defaults else each)
-            for name, each in members.items()
+        remaining = [
+            (name, with_defaults(member_node) if self._defaults else member_node)
+            for name, member_node in members.items()
             if name not in taken
         ]
-        return self._part.in_shape(made, rebuilt(struct, kept))
+        return self._part.in_shape(with_headers, rebuilt(struct, remaining))
 
     def _schemaless_shape(self, shape: Shape) -> tuple[Shape, tuple[Column, ...]]:
         columns = tuple(column_of(SCHEMALESS) for _ in self._names)
         added = [Header(name, node) for (_, name), node in zip(self._names, columns, strict=True)]
-        made = replace(shape, headers=(*shape.headers, *added))
-        return self._part.in_shape(made, column_of(SCHEMALESS)), columns
+        with_headers = replace(shape, headers=(*shape.headers, *added))
+        return self._part.in_shape(with_headers, column_of(SCHEMALESS)), columns
 
     def _maps(self, records: Records) -> Iterator[Records]:
         node = self._part.node(records.shape)
@@ -117,11 +117,11 @@ class HeaderFrom:
             maps.append(value)
         shape, columns = self._schemaless(records.shape)
         for (name, _), column in zip(self._names, columns, strict=True):
-            records = with_values(records, column, [each.get(name) for each in maps])
+            records = with_values(records, column, [entries.get(name) for entries in maps])
         taken = {name for name, _ in self._names} if self._moves else set()
-        kept = [{k: v for k, v in each.items() if k not in taken} for each in maps]
+        remaining = [{k: v for k, v in entries.items() if k not in taken} for entries in maps]
         whole = self._part.node(shape)
-        yield with_values(records, whole, kept).with_shape(shape)  # type: ignore[arg-type]
+        yield with_values(records, whole, remaining).with_shape(shape)  # type: ignore[arg-type]
 
     def _not_a_struct(self, shape: Shape, type_name: str) -> HeadraceError:
         return HeadraceError(
@@ -134,13 +134,13 @@ class HeaderFrom:
 
 _MEANING = "Copies or moves fields of the key or value to headers."
 OF_KEY = Declaration(
-    "HeaderFrom$Key", _MEANING, HeaderFromOptions, partial(HeaderFrom, part=Part.KEY)
+    "HeaderFrom$Key", _MEANING, HeaderFromOptions, partial(HeaderFrom, part=RecordPart.KEY)
 )
 OF_VALUE = Declaration(
     "HeaderFrom$Value",
     _MEANING,
     HeaderFromOptions,
-    partial(HeaderFrom, part=Part.VALUE),
+    partial(HeaderFrom, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "trace": "t-1"},
         {"fields": "trace", "headers": "trace-id", "operation": "move"},

@@ -198,8 +198,8 @@ class _Calendar:
     def text(self, letter: str, count: int) -> pa.Array:
         """Return the texts of a letter, one per instant."""
         if letter in "yY":
-            shown = self._year + (self._is_of_next if letter == "Y" else 0)
-            era = np.where(shown > 0, shown, 1 - shown)
+            year = self._year + (self._is_of_next if letter == "Y" else 0)
+            era = np.where(year > 0, year, 1 - year)
             return _padded(era % 100, 2) if count == 2 else _padded(era, count)
         if letter in "ML" and count > 2:
             return _named(_MONTHS, self._month, None if count > 3 else 3)
@@ -248,5 +248,5 @@ def _padded(numbers: np.ndarray, width: int) -> pa.Array:
 
 
 def _named(names: Sequence[str], index: np.ndarray, length: int | None) -> pa.Array:
-    shown = pa.array([name[:length] for name in names], _TEXT)
-    return shown.take(pa.array(np.ascontiguousarray(index, np.int64)))
+    texts = pa.array([name[:length] for name in names], _TEXT)
+    return texts.take(pa.array(np.ascontiguousarray(index, np.int64)))

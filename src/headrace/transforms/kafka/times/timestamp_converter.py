@@ -23,7 +23,7 @@ from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.kafka.times.date_format import DateFormat
 from headrace.transforms.kafka.times.timestamp_router import date_format
-from headrace.transforms.parts import Part
+from headrace.transforms.parts import RecordPart
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
 _PACKAGE = "org.apache.kafka.connect.data."
@@ -96,7 +96,7 @@ class _Converted(NamedTuple):
 class TimestampConverter:
     """See OF_VALUE."""
 
-    def __init__(self, options: TimestampConverterOptions, part: Part) -> None:
+    def __init__(self, options: TimestampConverterOptions, part: RecordPart) -> None:
         self._options = options
         self._part = part
         self._format: DateFormat | None = None
@@ -115,7 +115,7 @@ class TimestampConverter:
     @property
     def ordering(self) -> Ordering:
         """Times in keys may become equal."""
-        return Ordering.NONE if self._part is Part.KEY else Ordering.KEEPS_KEY
+        return Ordering.NONE if self._part is RecordPart.KEY else Ordering.KEEPS_KEY
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_a_time"),
@@ -152,17 +152,17 @@ class TimestampConverter:
             raise _not_a_time(node.schema, "structs, when field is set")
         members = dict(fields(struct))
         if self._options.replace_null_with_default:
-            members = {key: with_defaults(each) for key, each in members.items()}
+            members = {key: with_defaults(member_node) for key, member_node in members.items()}
         if name not in members:
-            made = _in_place_of(node, _with_members(struct, members))
-            return _Converted(self._part.in_shape(shape, made), None, None)
+            converted = _in_place_of(node, _with_members(struct, members))
+            return _Converted(self._part.in_shape(shape, converted), None, None)
         source = member(struct, name)
         if self._options.replace_null_with_default:
             source = with_defaults(source)
         _source_of(source.schema)
         column = column_of(target.as_optional(source.schema.optional))
-        made = _in_place_of(node, _with_members(struct, {**members, name: column}))
-        shape = self._part.in_shape(shape, made)
+        converted = _in_place_of(node, _with_members(struct, {**members, name: column}))
+        shape = self._part.in_shape(shape, converted)
         return (
             _Converted(shape, None, None) if _is_null(node) else _Converted(shape, source, column)
         )
@@ -184,10 +184,10 @@ class TimestampConverter:
     def _read(self, text: str) -> int:
         at = self._format.parse(text) if self._format is not None else None
         if at is None:
-            shown = self._options.format or "no format"
+            pattern = self._options.format or "no format"
             raise HeadraceError(
                 "transforms.time_not_understood",
-                f"a text does not match {shown}",
+                f"a text does not match {pattern}",
                 "Set format to the pattern of the texts.",
             )
         return at
@@ -200,18 +200,18 @@ class TimestampConverter:
                 return _nulled(written, millis)
             case "unix":
                 divisor, factor = _PRECISIONS[self._options.unix_precision]
-                return _mapped(millis, lambda each: _truncated(_times(each, factor), divisor))
+                return _mapped(millis, lambda times: _truncated(_times(times, factor), divisor))
             case "Date":
-                return _mapped(millis, lambda each: each // _DAY)
+                return _mapped(millis, lambda times: times // _DAY)
             case "Time":
-                return _mapped(millis, lambda each: each % _DAY)
+                return _mapped(millis, lambda times: times % _DAY)
         return millis
 
     def _maps(self, records: Records, node: Node) -> Iterator[Records]:
-        made = [self._value(value) for value in connect_values(records, node)]
+        converted = [self._value(value) for value in connect_values(records, node)]
         shape = self._schemaless(records.shape)
         whole = self._part.node(shape)
-        yield with_values(records, whole, made).with_shape(shape)  # type: ignore[arg-type]
+        yield with_values(records, whole, converted).with_shape(shape)  # type: ignore[arg-type]
 
     def _value(self, value: object) -> object:
         name = self._options.field
@@ -252,8 +252,8 @@ def _in_place_of(node: Node, struct: Struct) -> Node:
 
 def _with_members(struct: Struct, members: Mapping[str, Node]) -> Struct:
     """Return the struct with these members; it stays optional if it is optional."""
-    made = rebuilt(struct, list(members.items()))
-    return replace(made, schema=made.schema.as_optional(optional=struct.schema.optional))
+    result = rebuilt(struct, list(members.items()))
+    return replace(result, schema=result.schema.as_optional(optional=struct.schema.optional))
 
 
 def _source_of(schema: Schema) -> str:
@@ -314,13 +314,13 @@ OF_KEY = Declaration(
     "TimestampConverter$Key",
     _MEANING,
     TimestampConverterOptions,
-    partial(TimestampConverter, part=Part.KEY),
+    partial(TimestampConverter, part=RecordPart.KEY),
 )
 OF_VALUE = Declaration(
     "TimestampConverter$Value",
     _MEANING,
     TimestampConverterOptions,
-    partial(TimestampConverter, part=Part.VALUE),
+    partial(TimestampConverter, part=RecordPart.VALUE),
     example=Example(
         {"id": 1, "at": 1700000000123},
         {"field": "at", "target.type": "string", "format": "yyyy-MM-dd HH:mm:ss"},

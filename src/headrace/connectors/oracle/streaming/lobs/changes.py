@@ -18,7 +18,7 @@ from headrace.connect.images import (
     cells,
     make_image,
 )
-from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.forms import LiteralForm
 from headrace.connectors.oracle.redo.lob_values import LobValue
 from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.streaming.lobs import frames
@@ -76,7 +76,7 @@ class LobTable(NamedTuple):
             {
                 index: redo.columns[index].charset
                 for index in apart
-                if redo.columns[index].form is not Form.BYTES
+                if redo.columns[index].form is not LiteralForm.BYTES
             },
         )
 

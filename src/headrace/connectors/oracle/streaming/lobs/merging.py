@@ -242,11 +242,11 @@ class Merging:
         while first is not None and self._waiting.get(first.waiting_key) is first:
             line.append(first)
             first = first.earlier
-        for held in reversed(line):
-            del self._waiting[held.waiting_key]
-            held.finish()
-            self._complete(held)
-            yield held.frame()
+        for waiting in reversed(line):
+            del self._waiting[waiting.waiting_key]
+            waiting.finish()
+            self._complete(waiting)
+            yield waiting.frame()
 
     def _complete(self, change: Change) -> None:
         """Read large values again that the redo lacks, if the key of their row changes."""

@@ -38,7 +38,7 @@ def written(transaction: Committed, changes: Iterable[bytes], shown: int) -> Ite
         yield b"".join(parts)
 
 
-def _beginning(transaction: Committed, first: bytes, shown: int) -> bytes:
+def _beginning(transaction: Committed, first: bytes, shown_fields: int) -> bytes:
     """Return the frame of the beginning, as `write_kernel` writes it: it has SCN and time of the
     first change."""
     scn, us = _OF_CHANGE.unpack_from(first, FRAME_HEAD_BYTES + 4)
@@ -46,10 +46,10 @@ def _beginning(transaction: Committed, first: bytes, shown: int) -> bytes:
         format_xid(transaction.xid),
         str(transaction.scn),
         str(transaction.thread),
-        transaction.user if shown & write_kernel.SHOWS_USER else None,
-        str(transaction.us // 1000) if shown & write_kernel.SHOWS_COMMIT_TIME else None,
+        transaction.user if shown_fields & write_kernel.SHOWS_USER else None,
+        str(transaction.us // 1000) if shown_fields & write_kernel.SHOWS_COMMIT_TIME else None,
         str(scn),
-        str(us // 1000) if shown & write_kernel.SHOWS_START_TIME else None,
+        str(us // 1000) if shown_fields & write_kernel.SHOWS_START_TIME else None,
     )
     place = place_of(transaction.scn, transaction.xid).to_bytes(PLACE_BYTES, "big")
     body = place + _NUMBER.pack(us) + make_image(values)

@@ -85,28 +85,28 @@ class Blocks:
                 unused.append(address)
                 address = _load(self._blocks[address])
             in_memory = [block for block in unused if block not in self._files]
-            kept = in_memory[:_KEPT_BLOCKS] if word == FREE_BLOCKS else []
-            for address in in_memory[len(kept) :]:
+            free_blocks = in_memory[:_KEPT_BLOCKS] if word == FREE_BLOCKS else []
+            for address in in_memory[len(free_blocks) :]:
                 self._memory_bytes -= len(self._blocks.pop(address))
-            kept += self._trimmed_files(set(unused).difference(in_memory))
+            free_blocks += self._trimmed_files(set(unused).difference(in_memory))
             following = 0
-            for address in reversed(kept):
+            for address in reversed(free_blocks):
                 _store(self._blocks[address], following)
                 following = address
             self.words[word] = following
 
     def _trimmed_files(self, unused: set[int]) -> list[int]:
         """Drop files whose blocks are all `unused`; return the other ones among `unused`."""
-        kept = []
+        still_free = []
         for file in {self._files[address] for address in unused}:
             addresses = [block for block, its_file in self._files.items() if its_file is file]
             if not unused.issuperset(addresses):
-                kept += [block for block in addresses if block in unused]
+                still_free += [block for block in addresses if block in unused]
                 continue
             for address in addresses:
                 del self._blocks[address], self._files[address]
             file.drop()
-        return kept
+        return still_free
 
     def let_go_of_files(self) -> None:
         """Allow the system to drop files from memory until they are read."""

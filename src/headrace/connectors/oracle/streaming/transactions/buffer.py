@@ -332,14 +332,14 @@ class TransactionBuffer:
         held rows do not count, without `with_committed` committed ones, with `since_us` those that
         began before this time; transactions that are given up never count."""
         transactions = self._used
-        kept = transactions[:, hold_kernel.STATE] == OPEN
+        mask = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
-            kept &= transactions[:, hold_kernel.ENTRIES] > 0
+            mask &= transactions[:, hold_kernel.ENTRIES] > 0
         if with_committed:
-            kept[self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]] = True
+            mask[self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]] = True
         if since_us is not None:
-            kept &= transactions[:, hold_kernel.START_US] >= since_us
-        starts = transactions[kept, hold_kernel.START]
+            mask &= transactions[:, hold_kernel.START_US] >= since_us
+        starts = transactions[mask, hold_kernel.START]
         return int(starts.min()) if len(starts) else None
 
     def abandon_before(self, us: int, keep: int | None = None) -> list[int]:

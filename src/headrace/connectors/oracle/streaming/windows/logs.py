@@ -161,9 +161,9 @@ def inconsistency(
 def first_logs(logs: Sequence[RedoLog], scn: int) -> list[RedoLog]:
     """Return the first log of each thread for which no log contains an SCN."""
     firsts: dict[int, RedoLog] = {}
-    held = {log.thread for log in logs if log.holds(scn)}
+    threads = {log.thread for log in logs if log.holds(scn)}
     for log in logs:
-        if log.thread not in held:
+        if log.thread not in threads:
             firsts.setdefault(log.thread, log)
     return list(firsts.values())
 

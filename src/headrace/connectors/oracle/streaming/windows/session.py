@@ -209,8 +209,8 @@ def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    made = column if column.type == kind else column.cast(kind)
-    return valid(made) if pa.types.is_string(kind) else made
+    typed = column if column.type == kind else column.cast(kind)
+    return valid(typed) if pa.types.is_string(kind) else typed
 
 
 def _condition(config: OracleConfig, container: str | None) -> str:
