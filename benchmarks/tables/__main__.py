@@ -29,7 +29,7 @@ from headrace.spark.jvm.jars import find_jars
 from headrace.testing.embedded import PostgresServer
 
 _SHARE = 5 if QUICK else 1
-_BATCHES = 4
+_BATCHES = 8
 _DRIVER = "org.postgresql:postgresql:42.7.8"
 SCENARIOS: dict[str, tuple[int, ...]] = {
     # Rows of the table, and the two sizes; those of PyIceberg's upsert.

@@ -25,7 +25,10 @@ BUCKETS = 16
 batches for each bucket."""
 ABSENT = -1
 _WIDEST_SPAN = 1 << 26
-"""The range of integers up to which they are looked up in a table of bytes, one for each number."""
+"""The range of integers up to which each of them has a flag of its own."""
+_FLAGS_PER_KEY, _LEAST_BITS, _MOST_BITS = 16, 12, 23
+"""Of integers in a wider range: the number of flags per key, so that few other integers share one,
+and the least and greatest number of bits of a flag's place."""
 _BLOCK = 1 << 15
 """Rows that are looked up at a time, so that their numbers stay in the processor's cache."""
 _WORDS = 8
@@ -263,11 +266,11 @@ class KeySet:
 
     def mask(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.bool_]:
         """Return whether each row has a key of the set."""
-        if self._flags is not None:
-            column = columns[0]
-            return _concatenated([self._flagged(chunk) for chunk in column.chunks])
-        is_in_set: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
-        return is_in_set
+        if self._flags is not None and self._flags.is_exact:
+            return self._flags.mask(columns[0])
+        mask = np.zeros(len(columns[0]), np.bool_)
+        mask[self.find(columns)[0]] = True
+        return mask
 
     def find(
         self, columns: Sequence[pa.ChunkedArray]
@@ -278,8 +281,12 @@ class KeySet:
             numbers = self.numbers_of(columns)
             rows = np.flatnonzero(numbers != ABSENT)
             return rows, numbers[rows]
-        rows = np.flatnonzero(self.mask(columns))
-        return rows, self.numbers_of([column.take(pa.array(rows)) for column in columns])
+        rows = np.flatnonzero(self._flags.mask(columns[0]))
+        numbers = self.numbers_of([column.take(pa.array(rows)) for column in columns])
+        if self._flags.is_exact:
+            return rows, numbers
+        is_in_set = numbers != ABSENT
+        return rows[is_in_set], numbers[is_in_set]
 
     def numbers_of(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
         """Return the number of the key of each row; ABSENT: it is not in the set."""
@@ -315,40 +322,58 @@ class KeySet:
         codes: NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes
 
-    def _flags_of_integers(self) -> tuple[NDArray[np.bool_], int] | None:
-        """Return a flag for each integer from the least key on, and this key; None: the key is no
-        integer, or its range is too wide."""
+    def _flags_of_integers(self) -> _Flags | None:
+        """Return the flags of the keys; None: they are no integers."""
         (kind, *more) = self._types
         values = self._values[0]
         if more or not pa.types.is_signed_integer(kind) or values.null_count or not len(values):
             return None
-        ends = pc.min_max(values)
-        least = int(ends["min"].as_py())
-        span = int(ends["max"].as_py()) - least + 1
-        if span > _WIDEST_SPAN:
-            return None
-        # One more at the end, at which integers outside the range are looked up.
-        flags = np.zeros(span + 1, np.bool_)
-        flags[np.asarray(values.to_numpy(), np.int64) - least] = True
-        return flags, least
+        return _Flags(np.asarray(values.to_numpy(), np.int64))
 
-    def _flagged(self, chunk: pa.Array) -> NDArray[np.bool_]:
-        assert self._flags is not None
-        flags, least = self._flags
-        numbers = chunk.fill_null(0) if chunk.null_count else chunk
-        numbers = numbers.to_numpy(zero_copy_only=False)
+
+class _Flags:
+    """A flag for each integer, which says whether it is in a set: the flag at its distance from the
+    least one, or, if their range is too wide for that (not `is_exact`), at a hash of the integer,
+    so that other integers have the flag, too."""
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        self._least = int(numbers.min())
+        span = int(numbers.max()) - self._least + 1
+        self.is_exact = span <= _WIDEST_SPAN
+        bits = min(max((_FLAGS_PER_KEY * len(numbers)).bit_length(), _LEAST_BITS), _MOST_BITS)
+        self._shift = np.uint64(64 - bits)
+        # One more at the end, at which integers outside the range are looked up.
+        self._flags = np.zeros(span + 1 if self.is_exact else 1 << bits, np.bool_)
+        for start in range(0, len(numbers), _BLOCK):
+            self._flags[self._places(numbers[start : start + _BLOCK])] = True
+
+    def mask(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Return whether the integer of each row has the flag; a null has none."""
+        return _concatenated([self._mask(chunk) for chunk in column.chunks])
+
+    def _mask(self, chunk: pa.Array) -> NDArray[np.bool_]:
+        valid = chunk.fill_null(0) if chunk.null_count else chunk
+        numbers = valid.to_numpy(zero_copy_only=False)
         mask = np.empty(len(numbers), np.bool_)
         for start in range(0, len(numbers), _BLOCK):
-            block = numbers[start : start + _BLOCK].astype(np.int64)
-            # Values below the least key wrap around and become greater than all others.
-            with np.errstate(over="ignore"):
-                block -= least
-            places = block.view(np.uint64)
-            np.minimum(places, np.uint64(len(flags) - 1), out=places)
-            flags.take(block, out=mask[start : start + _BLOCK], mode="clip")
+            places = self._places(numbers[start : start + _BLOCK])
+            self._flags.take(places, out=mask[start : start + _BLOCK], mode="clip")
         if chunk.null_count:
             mask &= chunk.is_valid().to_numpy(zero_copy_only=False)
         return mask
+
+    def _places(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        block = numbers.astype(np.int64)
+        words = block.view(np.uint64)
+        if not self.is_exact:
+            words *= _NULL
+            words >>= self._shift
+            return block
+        # Values below the least key wrap around and become greater than all others.
+        with np.errstate(over="ignore"):
+            block -= self._least
+        np.minimum(words, np.uint64(len(self._flags) - 1), out=words)
+        return block
 
 
 def _has_one_order(kind: pa.DataType) -> bool:

@@ -169,6 +169,23 @@ def test_integers_far_apart_are_found_as_those_near_each_other() -> None:
         assert found.tolist() == np.isin(probed, chosen).tolist()
 
 
+def test_integers_that_share_a_flag_with_a_key_of_a_wide_range_are_not_found() -> None:
+    chance = np.random.default_rng(5)
+    probed = chance.integers(-(2**63), 2**63 - 1, 200_000)
+    chosen = np.unique(chance.choice(probed, 1000))
+    key_set = KeySet(pa.table({"id": chosen}))
+    assert key_set._flags is not None
+    columns = pa.table({"id": probed}).columns
+    is_chosen = np.isin(probed, chosen)
+    assert key_set._flags.mask(columns[0]).sum() > 2 * is_chosen.sum()
+    rows, numbers = key_set.find(columns)
+    assert rows.tolist() == np.flatnonzero(is_chosen).tolist()
+    assert chosen[numbers].tolist() == probed[rows].tolist()
+    assert key_set.mask(columns).tolist() == is_chosen.tolist()
+    with_null = pa.chunked_array([pa.array([None, int(chosen[0])], pa.int64())])
+    assert key_set.mask([with_null]).tolist() == [False, True]
+
+
 def test_bounds_without_a_key_between_them_are_left_out() -> None:
     key_set = KeySet(pa.table({"id": [10, 20, 30]}))
     assert [key_set.may_have(0, bounds) for bounds in ((0, 9), (11, 19), (31, 99))] == [False] * 3
