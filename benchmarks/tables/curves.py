@@ -8,6 +8,7 @@ micro-batches.
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -83,7 +84,7 @@ class Curve:
             raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
         numbers = sorted(seen)
         costs = []
-        for before, after in zip(numbers, numbers[1:], strict=False):
+        for before, after in itertools.pairwise(numbers):
             share = (seen[after] - seen[before]) / (after - before)
             costs += [round(share, 3)] * (after - before)
         return costs

@@ -219,8 +219,8 @@ def _cells(report: Report, known: Known, where: str, now: float) -> Iterator[tup
     if known.is_running:
         lag = report.lag_seconds(now)
         seconds = "not known" if lag is None else f"{lag:,.1f} s"
-        behind = "" if report.lag_bytes is None else f", {sized(report.lag_bytes)} of log"
-        yield "lag", f"{seconds}{behind}"
+        bytes_of_log = "" if report.lag_bytes is None else f", {sized(report.lag_bytes)} of log"
+        yield "lag", f"{seconds}{bytes_of_log}"
     if report.retained_bytes is not None:
         yield "kept", f"{sized(report.retained_bytes)} of log by the database"
     if report.waits is not None:

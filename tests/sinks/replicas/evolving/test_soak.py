@@ -1,5 +1,5 @@
-"""An hour of load, statements that change tables, kills, maintenance and another reader, after which
-replicas equal their source and neither files nor memory have grown: `make chaos
+"""An hour of load, statements that change tables, kills, maintenance and another reader. After it,
+replicas equal their source, and neither files nor memory have grown: `make chaos
 TESTS=tests/sinks/replicas/evolving/test_soak.py`. SECONDS=600 takes less time, SEED=1 repeats the
 kills of a run.
 """
