@@ -238,7 +238,7 @@ class TablesBenchmark:
                 with self._lane(table, table_format, table) as lane:
                     lane.replica().run(rows)
                     compared = [self._compared(lane) for _ in range(self._runs)]
-                least.append(tuple(map(min, zip(*compared, strict=True))))  # type: ignore[arg-type]
+                least.append(tuple(map(min, zip(*compared, strict=True))))
             millions = (sizes[1] - sizes[0]) / 1e6
             own, server, seconds = (
                 (large - small) / millions for small, large in zip(*least, strict=True)
