@@ -88,12 +88,14 @@ checks:
 	  { echo "docs/map.md is not current: make docs" >&2; exit 1; }
 	@$(BIN)/python -m benchmarks.chart | diff -u docs/pictures/benchmark.svg - || \
 	  { echo "docs/pictures/benchmark.svg is not current: make docs" >&2; exit 1; }
+	@$(BIN)/python -m benchmarks.tables.chart | diff -u docs/pictures/maintenance.svg - || \
+	  { echo "docs/pictures/maintenance.svg is not current: make docs" >&2; exit 1; }
 
 fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, the examples of the guides, and the benchmark's chart
+docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, the examples of the guides, and the charts of the benchmark
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
@@ -104,6 +106,7 @@ docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, the
 	@$(BIN)/python -m tests.docs.project.decisions > docs/decisions/README.md
 	@$(BIN)/python -m tests.docs.generated.blocks
 	@$(BIN)/python -m benchmarks.chart > docs/pictures/benchmark.svg
+	@$(BIN)/python -m benchmarks.tables.chart > docs/pictures/maintenance.svg
 
 pictures: $(STAMP)  ## Draw the terminal of a demo of SECONDS=4, docs/pictures/demo.svg (make docs draws the chart of the benchmark)
 	@MAKEFLAGS=--no-print-directory $(BIN)/python -m release.terminal_picture docs/pictures/demo.svg make demo SECONDS=$(or $(SECONDS),4)
@@ -127,7 +130,7 @@ golden-live: $(STAMP)  ## Compare with golden events on servers, before each rel
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
-	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka tables); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka tables tables.curves); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 nightly:  ## The tests with Spark, and five kills, on each version of SPARKS; writes docs/reference/spark-versions.md
 	@mkdir -p build && rm -f $(REPORTS)

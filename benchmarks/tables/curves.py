@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tables.curves`, part of `make bench ONLY=tables`: the cost of each of 200
+"""`python -m benchmarks.tables.curves`, part of `make bench`: the cost of each of 200
 micro-batches into one replica, and of a full read after every twentieth of them, with compaction
 and without. Results go to benchmarks/results/curves.json; `make docs` draws them.
 

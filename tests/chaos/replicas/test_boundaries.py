@@ -30,7 +30,7 @@ OWN_COLUMNS = {
     "append": ("__op", "__position", "__commit_time", "__absent"),
 }
 KINDS = ("driver", "worker", "server", "jvm", "source", "everything")
-CLIENTS, SLOWER = 8, 2
+CLIENTS, SLOWER = 8, 8
 LEAST_BOUNDARIES = 1000
 Rows = list[dict[str, Any]]
 

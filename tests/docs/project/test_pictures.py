@@ -85,8 +85,9 @@ def test_a_drawing_can_be_read_in_light_and_dark_mode(path: Path) -> None:
             assert contrast(fills[text], fills[ground]) >= READABLE, (text, ground)
 
 
-def test_figure_and_chart_are_drawn_for_both_modes() -> None:
-    assert {path.name for path in DRAWN} == {"architecture.svg", "benchmark.svg"}
+def test_figure_and_charts_are_drawn_for_both_modes() -> None:
+    names = {"architecture.svg", "benchmark.svg", "maintenance.svg"}
+    assert {path.name for path in DRAWN} == names
 
 
 def test_the_terminal_of_the_demo_shows_a_run_that_was_right() -> None:

@@ -20,6 +20,9 @@ SEED = os.environ.get("HEADRACE_PECULIARITIES")
 """The seed of the stand-in's peculiarities; None: it has none."""
 _IDLE_STEPS = 6
 """Micro-batches without anything new behind which nothing is under way."""
+_STEPS_AFTER_END = 2
+"""As many of them begin after the redo was read to its end: a window may have ended during a step,
+and its rows come with the next one."""
 _ENDS_OF_REDO = ("now", "archived_until")
 """Statements by which ours learns how far the redo goes, before it reads on."""
 
@@ -42,20 +45,18 @@ class StandInReader(ConnectorReader):
         """Micro-batches until the redo was read again without anything new but heartbeats; where
         there are such, one is the last record."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        idle, before = 0, self.mined()
-        while (
-            idle < _IDLE_STEPS
-            or (self._streams() and self.mined()[0] < before[0] + _ASKED)
-            or not self._has_beaten()
-        ):
+        idle, after_end, before = 0, 0, self.mined()
+        while idle < _IDLE_STEPS or after_end < _STEPS_AFTER_END or not self._has_beaten():
             if self.mined()[1] != before[1]:
-                before = self.mined()  # another window may follow
+                before, after_end = self.mined(), 0  # another window may follow
+            is_at_end = not self._streams() or self.mined()[0] >= before[0] + _ASKED
             count = len(self.records)
             moved, new = self.step(0.02), self.records[count:]
             if moved and not (new and all(map(_is_heartbeat, new))):
-                idle, before = 0, self.mined()
+                idle, after_end, before = 0, 0, self.mined()
             else:
                 idle += 1
+                after_end += is_at_end
             assert time.monotonic() <= deadline, f"it stands still at {self.offsets[-1]}"
         return self
 

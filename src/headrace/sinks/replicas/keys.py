@@ -27,8 +27,8 @@ ABSENT = -1
 _WIDEST_SPAN = 1 << 26
 """The range of integers up to which each of them has a flag of its own."""
 _FLAGS_PER_KEY, _LEAST_BITS, _MOST_BITS = 16, 12, 23
-"""Of integers in a wider range: the number of flags per key, so that few other integers share one,
-and the least and greatest number of bits of a flag's place."""
+"""The number of flags for each key whose range is wider, so that few other integers share one, and
+the least and greatest number of bits of a flag's place."""
 _BLOCK = 1 << 15
 """Rows that are looked up at a time, so that their numbers stay in the processor's cache."""
 _WORDS = 8

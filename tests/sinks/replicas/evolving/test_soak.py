@@ -1,7 +1,7 @@
 """An hour of load, statements that change tables, kills, maintenance and another reader. After it,
 replicas equal their source, and neither files nor memory have grown: `make chaos
-TESTS=tests/sinks/replicas/evolving/test_soak.py`. SECONDS=600 takes less time, SEED=1 repeats the
-kills of a run.
+TESTS=tests/sinks/replicas/evolving/test_soak.py`. SECONDS=600 takes less time, too little to see
+growth; SEED=1 repeats the kills of a run.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ STOPPING = "random()"
 KINDS = ("everything", "worker", "source", "server")
 SAMPLE_S, STATEMENT_S, KILL_S, MAINTAIN_S = 10.0, 40.0, 120.0, 150.0
 """The time from one sample of memory to the next, and from each other action to the next."""
+FULL_S = 2400.0
+"""The shortest run in which growth can be told from a start."""
 GROWTH = 1.5
 """The most that the number of files, or the memory, may have grown from an earlier part of the run
 to a later one. Each compaction leaves a few files more or less."""
@@ -139,7 +141,8 @@ class Soak:
         print(f"{self.passed:.0f} s: {self.load.done} transactions; {shown}", flush=True)
 
     def counted(self) -> dict[str, int]:
-        """The number of files of each kind. Delta keeps those of earlier versions until VACUUM."""
+        """The number of files of each kind. Those of earlier versions are counted in Iceberg; Delta
+        keeps them until VACUUM."""
         lake = LAKES[self.run.kind](self.run.lake)
         counts = {"live": sum(lake.files("public", table) for table in TABLES)}
         counts["state"] = _number_of_files(self.run.state)
@@ -153,9 +156,10 @@ def _number_of_files(folder: Path) -> int:
 
 
 def has_grown(counts: list[int]) -> bool:
-    """Whether the greater ones of the last third are far above those of the second third."""
+    """Whether the last third is far above the second third. Before, files of the versions that are
+    kept for readers of consistent cuts, ten minutes at least, come to be."""
     third = len(counts) // 3
-    earlier, later = sorted(counts[third:-third]), sorted(counts[-third:])
+    earlier, later = counts[third:-third], counts[-third:]
     return statistics.median(later) > GROWTH * statistics.median(earlier) + 5
 
 
@@ -187,5 +191,6 @@ def test_tables_equal_their_source_after_an_hour_in_which_nothing_grows(
     megabytes = [round(each / 1e6) for each in soak.memory]
     print(f"MB of memory: {megabytes[:: max(1, len(megabytes) // 20)]}")
     assert soak.kills >= seconds / KILL_S / 3
-    assert not {each: counts for each, counts in soak.files.items() if has_grown(counts)}
-    assert not has_grown(soak.memory)
+    if seconds >= FULL_S:
+        assert not {each: counts for each, counts in soak.files.items() if has_grown(counts)}
+        assert not has_grown(soak.memory)
