@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import floor, log10
 from typing import Any
 
 from benchmarks.chart import STYLE, Results, conditions, read, svg_text
@@ -32,7 +32,7 @@ class Panel:
 
 
 def _costs(curve: Mapping[str, Any]) -> Points:
-    batches = curve["batches"]
+    batches = curve["batches"][: curve["reads"][-1]["batch"]]
     starts = range(0, len(batches) - AVERAGED + 1, AVERAGED)
     return [
         (start + AVERAGED / 2, statistics.fmean(batches[start : start + AVERAGED]))
@@ -57,6 +57,7 @@ _HEIGHT = 110  # of a diagram
 _ROW = 190  # from a format to the next
 _TOP = 112  # of the first diagram
 _LINE = 18  # of the notes
+_STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _LINES = """\
 polyline, .grid { fill: none; stroke-width: 2 }
 .grid { stroke: #d1d9e0; stroke-width: 1 }
@@ -73,7 +74,7 @@ def chart(results: Results) -> str:
     """The chart as an SVG document."""
     batches = results["iceberg"]["never"]["reads"][-1]["batch"]
     notes = [
-        f"{batches} micro-batches of 2,000 changes into a table of 200,000 rows. CPU-s per "
+        f"{batches} micro-batches of at most 2,000 changes into a table of 200,000 rows. CPU-s per "
         f"micro-batch: means of {AVERAGED}, with compaction where it ran.",
         "Full reads: Iceberg by PyIceberg, Delta by delta-rs, with the start of neither.",
         conditions("PostgreSQL", results),
@@ -103,7 +104,7 @@ def chart(results: Results) -> str:
 def _legend() -> list[str]:
     drawn = []
     for number, (name, kind) in enumerate(CURVES.items()):
-        left = _MARGIN + number * 240
+        left = _MARGIN + number * 280
         drawn.append(f'<polyline class="{kind}" points="{left},58 {left + 24},58"/>')
         drawn.append(svg_text(left + 32, 62, f"compaction {name}"))
     return drawn
@@ -115,7 +116,7 @@ def _diagram(
     """A title, the axes with their greatest numbers, and a line of each curve."""
     top = _TOP + row * _ROW
     points = {name: panel.points(curves[name]) for name in CURVES}
-    most_x = max(x for line in points.values() for x, _ in line)
+    most_x = max(curve["reads"][-1]["batch"] for curve in curves.values())
     most_y = ceiling(max(y for line in points.values() for _, y in line))
     start, width = left + _AXIS, _PANEL_WIDTH - _AXIS
     drawn = [
@@ -124,7 +125,9 @@ def _diagram(
         f'h{width:.1f}"/>',
         svg_text(start - 6, top + 4, f"{most_y:g}", "note", anchor="end"),
         svg_text(start - 6, top + _HEIGHT, "0", "note", anchor="end"),
-        svg_text(start + width, top + _HEIGHT + 16, f"{most_x:g}", "note", anchor="end"),
+        svg_text(
+            start + width, top + _HEIGHT + 16, f"{most_x:g} micro-batches", "note", anchor="end"
+        ),
     ]
     for name, kind in CURVES.items():
         line = " ".join(
@@ -136,10 +139,11 @@ def _diagram(
 
 
 def ceiling(value: float) -> float:
-    """The least of 1, 2 and 5, times a power of ten, that is not below a positive value."""
-    power = 10.0 ** floor(log10(value))
-    step = next(step for step in (1, 2, 5, 10) if step >= round(value / power, 9))
-    return ceil(step * power * 1e9) / 1e9 if power < 1 else step * power
+    """The least of _STEPS, times a power of ten, that is not below a positive value."""
+    power = floor(log10(value))
+    return next(
+        most for step in (*_STEPS, 10.0) if (most := float(f"{step}e{power}")) >= value * (1 - 1e-9)
+    )
 
 
 def main() -> None:

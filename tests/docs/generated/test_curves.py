@@ -24,7 +24,7 @@ def results(figures: list[float]) -> dict[str, Any]:
         "batches": [figure for figure in figures for _ in range(AVERAGED)],
         "reads": [
             {"batch": AVERAGED * number, "files": figure, "cpu_seconds": figure}
-            for number, figure in enumerate(figures)
+            for number, figure in enumerate([figures[0], *figures])
         ],
     }
     machine = {"cpu": "A <fast> processor", "cores": 8, "python": "3.13.1"}
@@ -55,9 +55,9 @@ def test_the_points_of_a_curve_are_as_high_as_their_figures(figures: list[float]
     assert len(drawn) == len(FORMATS) * len(PANELS) * len(CURVES)
     most = ceiling(max(figures))
     for line in drawn:
-        assert len(line) == READS
+        assert len(line) in (READS, READS + 1)
         ground = line[0][1] + figures[0] / most * 110
-        for (_, y), figure in zip(line, figures, strict=True):
+        for (_, y), figure in zip(line, [figures[0], *figures][-len(line) :], strict=True):
             assert ground - y == pytest.approx(figure / most * 110, abs=0.2)
         assert [x for x, _ in line] == sorted(x for x, _ in line)
 
@@ -66,5 +66,5 @@ def test_the_points_of_a_curve_are_as_high_as_their_figures(figures: list[float]
 def test_the_scale_of_an_axis_is_a_round_number_from_the_greatest_figure_on(value: float) -> None:
     most = ceiling(value)
     assert value <= most * (1 + 1e-9)
-    assert most <= value * 2.5 * (1 + 1e-9)
-    assert f"{most:.0e}"[0] in "125"
+    assert most <= value * 1.5 * (1 + 1e-9)
+    assert float(f"{most:.1e}") == most
