@@ -7,6 +7,9 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
+from headrace.sinks.replicas.cuts.cut_log import read_cuts
+from headrace.sinks.replicas.lake import TableName
+from tests.chaos.databases.database import ACCOUNTS, START_BALANCE
 from tests.chaos.replicas.banks.bank import TABLES, Bank
 from tests.chaos.run import Run, newest_of
 from tests.sinks.lake.readers import LAKES
@@ -51,6 +54,24 @@ class ReplicaRun(Run):
         """The rows of a replica as the bank has them."""
         rows = self.lake.rows(self.database.namespace, table)
         return [self.database.shown(row) for row in rows]
+
+    def require_cuts(self) -> int:
+        """Require that the balances have their sum in each consistent cut that has all accounts;
+        gives the number of these cuts."""
+        cut_list = read_cuts(self.state / self.lake.name)
+        assert cut_list is not None
+        accounts = TableName((self.database.namespace,), "accounts")
+        versions = Counter(cut.versions.get(accounts, "") for cut in cut_list.cuts)
+        count = 0
+        for version, cuts in versions.items():
+            if not version:
+                continue
+            rows = self.lake.rows(self.database.namespace, "accounts", int(version))
+            if len(rows) == ACCOUNTS:
+                balances = [self.database.shown(row)["balance"] for row in rows]
+                assert sum(balances) == ACCOUNTS * START_BALANCE, f"version {version}"
+                count += cuts
+        return count
 
     def assert_equal(self, *tables: str) -> dict[str, int]:
         """Compare replicas with their source, row by row; gives how many rows there are."""

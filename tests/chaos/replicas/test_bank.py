@@ -111,8 +111,10 @@ def survive(run: ReplicaRun, kills: Sequence[Kill], seed: int) -> None:
     counts = run.assert_equal()
     assert counts["accounts"] == ACCOUNTS
     assert sum(row["balance"] for row in database.expected("accounts")) == ACCOUNTS * START_BALANCE
+    cuts = run.require_cuts()
+    assert cuts
     starts, seconds = len(run.sessions), time.monotonic() - killer.begun
-    print(f"{counts}, {run.lines()} micro-batches, {starts} starts")
+    print(f"{counts}, {run.lines()} micro-batches, {cuts} cuts, {starts} starts")
     print(f"{seconds:.0f} s, {cpu():.0f} CPU-s")
 
 

@@ -42,8 +42,8 @@ class ReadLake(ABC):
         }
 
     @abstractmethod
-    def table(self, namespace: str, name: str) -> pa.Table:
-        """The rows of a table."""
+    def table(self, namespace: str, name: str, version: int | None = None) -> pa.Table:
+        """The rows of a table, or of a snapshot or version of it."""
 
     @abstractmethod
     def table_properties(self, namespace: str, name: str) -> dict[str, str]:
@@ -73,10 +73,10 @@ class ReadLake(ABC):
     def has(self, namespace: str, name: str) -> bool:
         """Whether there is a table of that name."""
 
-    def rows(self, namespace: str, name: str) -> list[Row]:
-        """The rows of a table."""
-        found: list[Row] = self.table(namespace, name).to_pylist()
-        return found
+    def rows(self, namespace: str, name: str, version: int | None = None) -> list[Row]:
+        """The rows of a table, or of a snapshot or version of it."""
+        rows: list[Row] = self.table(namespace, name, version).to_pylist()
+        return rows
 
 
 class IcebergLake(ReadLake):
@@ -96,8 +96,8 @@ class IcebergLake(ReadLake):
     def has(self, namespace: str, name: str) -> bool:
         return bool(self.catalog.table_exists((namespace, name)))
 
-    def table(self, namespace: str, name: str) -> pa.Table:
-        return self.catalog.load_table((namespace, name)).scan().to_arrow()
+    def table(self, namespace: str, name: str, version: int | None = None) -> pa.Table:
+        return self.catalog.load_table((namespace, name)).scan(snapshot_id=version).to_arrow()
 
     def table_properties(self, namespace: str, name: str) -> dict[str, str]:
         return dict(self.catalog.load_table((namespace, name)).properties)
@@ -191,8 +191,8 @@ class DeltaLake(ReadLake):
         path = self.path(namespace, name)
         return rows_by_duckdb(Path(path)) if self.has(namespace, name) else None
 
-    def table(self, namespace: str, name: str) -> pa.Table:
-        table = DeltaTable(self.path(namespace, name))
+    def table(self, namespace: str, name: str, version: int | None = None) -> pa.Table:
+        table = DeltaTable(self.path(namespace, name), version=version)
         return pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
 
     def table_properties(self, namespace: str, name: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
@@ -134,7 +135,12 @@ class IcebergJvm:
 
     def file(self, description: str, spec: Any) -> Any:
         """A Java data file or delete file, from its JSON."""
-        return self.iceberg.ContentFileParser.fromJson(self.mapper.readTree(description), spec)
+        return self._parse_file(self.mapper.readTree(description), spec)
+
+    @cached_property
+    def _parse_file(self) -> Any:
+        # At each access to a class and to its method, py4j asks the JVM for them.
+        return self.iceberg.ContentFileParser.fromJson
 
     def type(self, kind: Any) -> Any:
         """A Java type, from its JSON."""

@@ -7,11 +7,8 @@ import random
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
 
 import headrace
 from headrace.connect.deadline import Deadline
@@ -19,7 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.cuts.reading import ConsistentVersions
 from tests.docs.pages import block
 from tests.servers.postgresql import Database
-from tests.sinks.lake.readers import DeltaLake, IcebergLake
+from tests.sinks.lake.readers import DeltaLake
 from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
@@ -67,19 +64,12 @@ def transfers(database: Database) -> Iterator[None]:
 
 def rows_at(replication: Replication, versions: Mapping[str, int | None]) -> dict[str, list[Row]]:
     """The rows of versions of tables, by readers that know nothing of headrace."""
-    lake, found = replication.lake, dict[str, list[Row]]()
+    tables: dict[str, list[Row]] = {}
     for name, version in versions.items():
         namespace, table = name.split(".")
-        if isinstance(lake, DeltaLake):
-            opened = DeltaTable(lake.path(namespace, table), version=version)
-            read = QueryBuilder().register("t", opened).execute("SELECT * FROM t").read_all()
-            rows: list[dict[str, Any]] = pa.table(read).to_pylist()
-        else:
-            assert isinstance(lake, IcebergLake)
-            scan = lake.catalog.load_table((namespace, table)).scan(snapshot_id=version)
-            rows = scan.to_arrow().to_pylist()
-        found[name] = [(row["id"], row["balance"], row["stage"]) for row in rows]
-    return found
+        rows = replication.lake.rows(namespace, table, version)
+        tables[name] = [(row["id"], row["balance"], row["stage"]) for row in rows]
+    return tables
 
 
 def assert_whole(tables: Mapping[str, list[Row]], *, of_cut: bool = True) -> int:
