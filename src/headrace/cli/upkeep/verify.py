@@ -118,7 +118,8 @@ def lines_of(table: ComparedTable) -> Sequence[str]:
     """Return the lines for a table: one for its result, and one for each difference that is
     shown."""
     if table.why:
-        return [f"{table.name}: not compared: {table.why}"]
+        why = table.why.removeprefix(f"{table.name} is not compared: ")
+        return [f"{table.name}: not compared: {why}"]
     parts = [
         f"{counted(table.rows, 'row')} in {counted(table.chunks, 'chunk')}",
         f"{table.differing:,} differ" if table.differing else "equal",

@@ -14,7 +14,7 @@ from headrace.sinks.iceberg.jvm import IcebergJvm
 from headrace.sinks.iceberg.live_files import live_files
 from headrace.sinks.iceberg.s3 import access_of
 from headrace.sinks.iceberg.storage import IcebergStorage, file_path
-from headrace.sinks.iceberg.transaction import ROWS, IcebergTransaction, live_rows
+from headrace.sinks.iceberg.transaction import ROWS, SNAPSHOT, IcebergTransaction, live_rows
 from headrace.sinks.iceberg.types import table_schema
 from headrace.sinks.replicas.lake import (
     COMMENT,
@@ -80,7 +80,31 @@ class IcebergTable:
                 continue
             if QUERY in self._java.values_of(snapshot.summary()):
                 return [f"Snapshot {number} of headrace was rolled back to {last.snapshotId()}"]
-        return []
+        if last_own is None or (noted := self._last_noted()) is None:
+            return []
+        number, _ = noted
+        if number == last_own.snapshotId():
+            return []
+        return [
+            f"Snapshot {number} of headrace, which has expired, was rolled back to "
+            f"{last.snapshotId()}"
+        ]
+
+    def _last_noted(self) -> tuple[int, int] | None:
+        """The id and the sequence number of headrace's last snapshot, which no rollback changes;
+        None: an earlier version of headrace has committed it."""
+        self._read()
+        number, _, sequence = self._properties.get(SNAPSHOT, "").partition(" ")
+        return (int(number), int(sequence)) if sequence else None
+
+    def _expired(self, sequence: int) -> list[str]:
+        """A sentence if others committed snapshots that have expired: between headrace's last one
+        and that of a sequence number."""
+        noted = self._last_noted()
+        count = 0 if noted is None else sequence - noted[1]
+        if count <= 0:
+            return []
+        return [f"Snapshots that have expired, and may have changed rows: {count} of other writers"]
 
     def expire(self, older_than: dt.datetime) -> None:
         """See LakeTable: the snapshot that was the last one at that moment stays, and those after
@@ -142,6 +166,7 @@ class IcebergTable:
         for the rows that they added or deleted."""
         changes: list[str] = []
         last_own = parent = None
+        visited = 0
         with self._java.failing("read its snapshots", self.name):
             last = snapshot = self._table.currentSnapshot()
             while snapshot is not None and len(changes) < _MOST_NAMED:
@@ -149,6 +174,7 @@ class IcebergTable:
                 if QUERY in summary:
                     last_own = snapshot
                     break
+                visited += 1
                 if (operation := snapshot.operation()) != "replace":
                     by = summary.get("engine-name") or summary.get("app-id") or "an unnamed writer"
                     counts = ", ".join(
@@ -164,7 +190,7 @@ class IcebergTable:
                 snapshot = None if parent is None else self._table.snapshot(parent)
             if snapshot is None and parent is not None and not changes:
                 self._read()
-                changes += self._rows_changed()
+                changes += self._rows_changed() or self._expired(last.sequenceNumber() - visited)
             return changes if last is None else self._rolled_back(last, last_own) + changes
 
     def _rows_changed(self) -> list[str]:

@@ -13,6 +13,9 @@ from headrace.sinks.replicas.lake import QUERY, DataFile, Storage, TableChange, 
 
 ROWS = "headrace.rows"
 """The table property with the number of live rows after headrace's last commit."""
+SNAPSHOT = "headrace.snapshot"
+"""The table property with the id and the sequence number of the snapshot of headrace's last commit,
+separated by a space."""
 
 
 def live_rows(files: Iterable[DataFile]) -> int:
@@ -60,9 +63,11 @@ class IcebergTransaction:
                     self._overwrite(change, properties)
                 else:
                     self._row_delta(change, properties)
-                staged = self._transaction.table().currentSnapshot().snapshotId()
+                snapshot = self._transaction.table().currentSnapshot()
+                staged = snapshot.snapshotId()
                 if QUERY in properties:
                     counted[ROWS] = str(live_rows(files))
+                    counted[SNAPSHOT] = f"{staged} {snapshot.sequenceNumber()}"
             if merged := dict(self._properties) | dict(properties) | counted:
                 update = self._transaction.updateProperties()
                 for name, value in merged.items():
@@ -73,8 +78,8 @@ class IcebergTransaction:
                 update.commit()
             self._transaction.commitTransaction()
         self._committed(staged, files)
-        snapshot = self._snapshot if staged is None else staged
-        return "" if snapshot is None else str(snapshot)
+        last = self._snapshot if staged is None else staged
+        return "" if last is None else str(last)
 
     def _removes_all(self, change: TableChange) -> bool:
         removed = {file.path for file in change.removed}

@@ -217,21 +217,6 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
     assert by_pyiceberg(tmp_path) == kept.expected()
 
 
-def test_rows_that_others_deleted_in_expired_snapshots_are_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    for number in range(3):
-        kept.apply([row(number)])
-    other = found(lake)
-    others = other.begin(NO_CHANGE)
-    others.commit(TableChange(removed=others.files[:1]), {})
-    compact(other)
-    other.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
-    kept.table.refresh()
-    assert kept.table.foreign_changes() == [
-        "Snapshots that have expired: the table has 2 rows instead of 3"
-    ]
-
-
 def test_a_snapshot_expires_by_the_time_at_which_another_one_replaced_it(
     lake: Lake, tmp_path: Path
 ) -> None:
@@ -312,48 +297,6 @@ def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
     assert change_of_others == (
         f"Snapshot {other.version()} of an unnamed writer: append (added-records 1)"
     )
-
-
-def test_a_rollback_by_others_is_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    first = kept.table.version()
-    kept.apply([row(2)])
-    last = kept.table.version()
-    assert kept.table.foreign_changes() == []
-    found(lake)._table.manageSnapshots().rollbackTo(int(first)).commit()
-    kept.table.refresh()
-    assert kept.table.foreign_changes() == [
-        f"Snapshot {last} of headrace was rolled back to {first}"
-    ]
-    assert len(kept.table.begin(NO_CHANGE).files) == 1
-
-
-def test_a_rollback_by_others_after_another_commit_of_theirs_is_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    first = kept.table.version()
-    kept.apply([row(2)])
-    last = kept.table.version()
-    other = found(lake)
-    others = other.begin(NO_CHANGE)
-    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "somebody-else")
-    others.commit(TableChange([added]), {})
-    other._table.manageSnapshots().rollbackTo(int(first)).commit()
-    kept.table.refresh()
-    rolled_back = f"Snapshot {last} of headrace was rolled back to {first}"
-    assert kept.table.foreign_changes() == [rolled_back]
-    others = other.begin(NO_CHANGE)
-    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(4)]), "somebody-else-again")
-    others.commit(TableChange([added]), {})
-    kept.table.refresh()
-    both = kept.table.foreign_changes()
-    assert [said.partition(" of ")[0] for said in both] == [
-        f"Snapshot {last}",
-        f"Snapshot {other.version()}",
-    ]
-    kept.apply([row(5)])
-    assert kept.table.foreign_changes() == []
 
 
 def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_returned(

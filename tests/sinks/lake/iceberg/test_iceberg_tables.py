@@ -1,7 +1,9 @@
-"""Iceberg tables that headrace makes, read by others, tables of others, and catalogs."""
+"""Iceberg tables that headrace makes, read by others, what others change in them, tables of others,
+and catalogs."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.iceberg.table import IcebergTable
 from headrace.sinks.replicas.lake import (
     BATCH,
     QUERY,
@@ -22,7 +25,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
-from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, found
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact, found
 from tests.sinks.lake.iceberg.rows import (
     EVERY_TYPE,
     NAME,
@@ -69,6 +72,7 @@ def test_a_table_with_a_column_of_every_type_is_read_back(lake: Lake, tmp_path: 
         QUERY: "q",
         BATCH: "1",
         "headrace.rows": "3",
+        "headrace.snapshot": f"{table.version()} 1",
     }
 
 
@@ -213,3 +217,132 @@ def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
         configuration.set("fs.defaultFS", default)
     assert by_pyiceberg(tmp_path, name) == again.expected()
     assert by_duckdb(tmp_path, "SELECT count(*) FROM {table}", name) == [(2,)]
+
+
+def test_rows_that_others_deleted_in_expired_snapshots_are_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(3):
+        kept.apply([row(number)])
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    others.commit(TableChange(removed=others.files[:1]), {})
+    compact(other)
+    other.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    kept.table.refresh()
+    assert kept.table.foreign_changes() == [
+        "Snapshots that have expired: the table has 2 rows instead of 3"
+    ]
+
+
+def test_a_rollback_by_others_is_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(2)])
+    last = kept.table.version()
+    assert kept.table.foreign_changes() == []
+    found(lake)._table.manageSnapshots().rollbackTo(int(first)).commit()
+    kept.table.refresh()
+    assert kept.table.foreign_changes() == [
+        f"Snapshot {last} of headrace was rolled back to {first}"
+    ]
+    assert len(kept.table.begin(NO_CHANGE).files) == 1
+
+
+def test_a_rollback_by_others_after_another_commit_of_theirs_is_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(2)])
+    last = kept.table.version()
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "somebody-else")
+    others.commit(TableChange([added]), {})
+    other._table.manageSnapshots().rollbackTo(int(first)).commit()
+    kept.table.refresh()
+    rolled_back = f"Snapshot {last} of headrace was rolled back to {first}"
+    assert kept.table.foreign_changes() == [rolled_back]
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(4)]), "somebody-else-again")
+    others.commit(TableChange([added]), {})
+    kept.table.refresh()
+    both = kept.table.foreign_changes()
+    assert [said.partition(" of ")[0] for said in both] == [
+        f"Snapshot {last}",
+        f"Snapshot {other.version()}",
+    ]
+    kept.apply([row(5)])
+    assert kept.table.foreign_changes() == []
+
+
+def expire_all(table: IcebergTable) -> None:
+    """Expire all snapshots but the last one, as another writer does."""
+    table.refresh()
+    table._table.expireSnapshots().expireOlderThan(2**53).retainLast(1).commit()
+
+
+def overwrite(table: IcebergTable, rows: list[dict[str, Any]]) -> None:
+    """Replace the rows of a file with as many rows, as an UPDATE of another writer does."""
+    begun = table.begin(NO_CHANGE)
+    added = begun.storage.write_rows(table_of(EVERY_TYPE, rows), f"somebody-else-{id(begun):x}")
+    begun.commit(
+        TableChange([added], removed=[file for file in begun.files if file.rows == len(rows)]), {}
+    )
+
+
+def test_a_rollback_by_others_to_a_snapshot_after_which_all_have_expired_is_named(
+    lake: Lake,
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(1, small=7)])  # as many rows
+    last = kept.table.version()
+    other = found(lake)
+    other._table.manageSnapshots().rollbackTo(int(first)).commit()
+    expire_all(other)
+    for table in (kept.table, found(lake)):
+        table.refresh()
+        assert table.foreign_changes() == [
+            f"Snapshot {last} of headrace, which has expired, was rolled back to {first}"
+        ]
+    compact(other)
+    kept.table.refresh()
+    assert kept.table.foreign_changes() != []
+
+
+def test_snapshots_of_others_that_have_expired_are_named_unless_all_that_are_left_are_harmless(
+    lake: Lake,
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(3):
+        kept.apply([row(number)])
+    other = found(lake)
+    compact(other)
+    expire_all(other)
+    kept.table.refresh()
+    assert kept.table.foreign_changes() == []  # only this one, and it moved no rows
+    kept.apply([row(3)])
+    assert kept.table.foreign_changes() == []
+    overwrite(other, [row(3, small=9)])
+    compact(other)
+    expire_all(other)
+    for table in (kept.table, found(lake)):
+        table.refresh()
+        assert table.foreign_changes() == [
+            "Snapshots that have expired, and may have changed rows: 1 of other writers"
+        ]
+
+
+def test_headraces_own_compactions_and_expired_snapshots_are_no_changes_by_others(
+    lake: Lake,
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(6):
+        kept.apply([row(number)])
+        compact(kept.table, {QUERY: kept.table.properties()[QUERY]})
+        expire_all(found(lake))
+        for table in (kept.table, found(lake)):
+            table.refresh()
+            assert table.foreign_changes() == []
