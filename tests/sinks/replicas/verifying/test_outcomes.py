@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.options import RESYNC
+from headrace.sinks.replicas.state.resyncing import Resync
 from headrace.spark.sinks.comparison import ComparisonRequest, DifferenceKind, Repair
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
@@ -88,6 +91,14 @@ def test_tables_that_cannot_be_compared_are_named_with_the_reason(
     assert [*compare(replication, request=chosen)] == ["public.c"]
     left_out = {"table.exclude.list": "public.c"}
     assert "not captured" in compare(replication, left_out)["public.c"].why
+    folder = replication.state / replication.lake.name / RESYNC
+    request = Resync(folder, TableName(("public",), "c"), "a-signal")
+    request.write()
+    assert (
+        "was requested, and has not begun" in compare(replication, request=chosen)["public.c"].why
+    )
+    request.begin([])
+    assert "is being copied again" in compare(replication, request=chosen)["public.c"].why
 
 
 @of_some_format

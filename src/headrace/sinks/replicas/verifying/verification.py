@@ -29,7 +29,7 @@ from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import without_own_columns
 from headrace.sinks.replicas.options import RESYNC, ReplicaOptions
 from headrace.sinks.replicas.source_columns import with_ids
-from headrace.sinks.replicas.state.resyncing import resyncs
+from headrace.sinks.replicas.state.resyncing import Stage, resyncs
 from headrace.sinks.replicas.state.stopped import StoppedTable
 from headrace.sinks.replicas.verifying.comparison import (
     FILES_GONE,
@@ -170,7 +170,12 @@ class _Verification:
         stopped = StoppedTable(self.query.state / _STOPPED, name)
         if stopped.is_stopped:
             raise _not_compared(name, f"it has stopped: {stopped.error.message}", stopped.error)
-        if any(copy.name == name for copy in resyncs(self.query.state / RESYNC)):
+        copies = [copy for copy in resyncs(self.query.state / RESYNC) if copy.name == name]
+        if copies and all(copy.stage is Stage.REQUESTED for copy in copies):
+            raise _not_compared(
+                name, "a copy was requested, and has not begun; if it does not, request it again"
+            )
+        if copies:
             raise _not_compared(name, "it is being copied again")
 
     def _table(self, name: TableName) -> LakeTable:
