@@ -6,7 +6,6 @@ docs/pictures/maintenance.svg.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
@@ -18,9 +17,6 @@ Points = Sequence[tuple[float, float]]
 FORMATS = {"iceberg": "Iceberg", "delta": "Delta"}
 CURVES = {"every 20 micro-batches": "with", "never": "without"}
 """The names of the curves, and their classes in the style."""
-AVERAGED = 20
-"""The number of micro-batches of which a point of the first panel is the mean: as many as there are
-from one compaction to the next."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +28,10 @@ class Panel:
 
 
 def _costs(curve: Mapping[str, Any]) -> Points:
-    batches = curve["batches"][: curve["reads"][-1]["batch"]]
-    starts = range(0, len(batches) - AVERAGED + 1, AVERAGED)
-    return [
-        (start + AVERAGED / 2, statistics.fmean(batches[start : start + AVERAGED]))
-        for start in starts
-    ]
+    """The mean of some micro-batches, in the middle of them."""
+    means = curve["micro_batches"]
+    half = means[0]["batch"] / 2
+    return [(each["batch"] - half, each["cpu_seconds"]) for each in means]
 
 
 def _reads(figure: str) -> Callable[[Mapping[str, Any]], Points]:
@@ -72,10 +66,11 @@ polyline, .grid { fill: none; stroke-width: 2 }
 
 def chart(results: Results) -> str:
     """The chart as an SVG document."""
-    batches = results["iceberg"]["never"]["reads"][-1]["batch"]
+    curve = results["iceberg"]["never"]
+    batches, averaged = curve["reads"][-1]["batch"], curve["micro_batches"][0]["batch"]
     notes = [
         f"{batches} micro-batches of at most 2,000 changes into a table of 200,000 rows. CPU-s per "
-        f"micro-batch: means of {AVERAGED}, with compaction where it ran.",
+        f"micro-batch: means of {averaged}, with compaction where it ran.",
         "Full reads: Iceberg by PyIceberg, Delta by delta-rs, with the start of neither.",
         conditions("PostgreSQL", results),
     ]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tables.curves`, part of `make bench`: the cost of each of 200
+"""`python -m benchmarks.tables.curves`, part of `make bench`: the cost of 200
 micro-batches into one replica, and of a full read after every twentieth of them, with compaction
 and without. Results go to benchmarks/results/curves.json; `make docs` draws them.
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import newest_of
 
 BATCHES, EVERY = (40, 10) if QUICK else (200, 20)
-"""The number of micro-batches, and of those between two reads."""
+"""The number of micro-batches, and of those between two reads and in a mean."""
 ROWS, CHANGES = 200_000, 2_000
 """The rows of the table, and the changes of a micro-batch."""
 COMPACTED = {"every 20 micro-batches": "20", "never": "1000000"}
@@ -49,9 +50,9 @@ class Curve:
         self._lane = Lane(server, work, self._table, table_format, self._table)
 
     def measured(self) -> dict[str, Any]:
-        """The figures: CPU-seconds of each micro-batch, and the number of data files and the
-        CPU-seconds of a read after some of them. Raises AssertionError where the table does not
-        equal its source at the end."""
+        """The figures: the mean CPU-seconds of every EVERY micro-batches, and the number of data
+        files and the CPU-seconds of a read after them. Raises AssertionError where the table does
+        not equal its source at the end."""
         lane = self._lane
         lane.replica(self._compact).run(ROWS)
         first = self._newest() + 1
@@ -64,7 +65,14 @@ class Curve:
         for batch in range(0, BATCHES + 1, EVERY):
             files, read = versions[max(n for n in versions if n < first + batch)]
             reads.append({"batch": batch, "files": files, "cpu_seconds": _least_cpu(read)})
-        return {"batches": costs, "reads": reads}
+        means = [
+            {
+                "batch": start + EVERY,
+                "cpu_seconds": round(statistics.fmean(costs[start:][:EVERY]), 3),
+            }
+            for start in range(0, BATCHES, EVERY)
+        ]
+        return {"micro_batches": means, "reads": reads}
 
     def _watched(self, first: int) -> list[float]:
         """CPU-seconds of each micro-batch from `first` on. Its start has no part in them: the
@@ -150,13 +158,14 @@ def measure(server: PostgresServer, work: Path) -> dict[str, dict[str, dict[str,
     for table_format in FORMATS:
         for name, compact in COMPACTED.items():
             curve = Curve(server, work, table_format, compact)
-            found = curve.measured()
+            measured = curve.measured()
             curve.close()
-            figures.setdefault(table_format, {})[name] = found
-            last = found["reads"][-1]
+            figures.setdefault(table_format, {})[name] = measured
+            last = measured["reads"][-1]
+            took = EVERY * sum(each["cpu_seconds"] for each in measured["micro_batches"])
             print(
-                f"{table_format}, compaction {name}: {sum(found['batches']):.1f} CPU-s for "
-                f"{len(found['batches'])} micro-batches; {last['files']} files and "
+                f"{table_format}, compaction {name}: {took:.1f} CPU-s for "
+                f"{BATCHES} micro-batches; {last['files']} files and "
                 f"{last['cpu_seconds']:.2f} CPU-s of a read after the last one",
                 flush=True,
             )

@@ -29,6 +29,7 @@ OWN_COLUMNS = {
     "history": ("valid_from", "valid_to", "valid_from_position", "valid_to_position", "is_current"),
     "append": ("__op", "__position", "__commit_time", "__absent"),
 }
+POSITIONS = {"history": "valid_from_position", "append": "__position"}
 KINDS = ("driver", "worker", "server", "jvm", "source", "everything")
 CLIENTS, SLOWER = 8, 8
 LEAST_BOUNDARIES = 1000
@@ -45,8 +46,8 @@ class KeptRun(ReplicaRun):
 
     def kept(self, table: str) -> Rows:
         """All rows of a table of the mode, in the order of their positions."""
-        place = OWN_COLUMNS[self.mode][2 if self.mode == "history" else 1]
-        return sorted(super().shown(table), key=lambda row: str(row[place]))
+        position = POSITIONS[self.mode]
+        return sorted(super().shown(table), key=lambda row: str(row[position]))
 
     def shown(self, table: str) -> Rows:
         """The rows that a table has now; of a change log those that the last change of each key
@@ -89,12 +90,12 @@ def balances(mode: str, rows: Rows) -> Iterator[tuple[object, str, int]]:
 def sums(mode: str, rows: Rows) -> list[tuple[str, int]]:
     """The position of the end of each transaction, and the sum of the balances there."""
     changes = sorted(balances(mode, rows), key=lambda change: change[1])
-    total, found = 0, []
+    total, ends = 0, []
     for _, those in groupby(changes, key=lambda change: change[0]):
         transaction = list(those)
         total += sum(amount for _, _, amount in transaction)
-        found.append((transaction[-1][1], total))
-    return found
+        ends.append((transaction[-1][1], total))
+    return ends
 
 
 @pytest.fixture(params=[f"{lake}-{mode}" for lake in LAKES for mode in OWN_COLUMNS])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from benchmarks.chart import read
-from benchmarks.tables.chart import AVERAGED, CURVES, FORMATS, PANELS, ceiling, chart
+from benchmarks.tables.chart import CURVES, FORMATS, PANELS, ceiling, chart
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,20 +16,24 @@ from tests.docs.pages import ROOT
 SVG = "{http://www.w3.org/2000/svg}"
 POSITIVE = st.floats(0.01, 1e6)
 READS = 4
+AVERAGED = 20
 
 
 def results(figures: list[float]) -> dict[str, Any]:
     """Results in which every curve has the same figures."""
     curve = {
-        "batches": [figure for figure in figures for _ in range(AVERAGED)],
+        "micro_batches": [
+            {"batch": AVERAGED * number, "cpu_seconds": figure}
+            for number, figure in enumerate(figures, 1)
+        ],
         "reads": [
             {"batch": AVERAGED * number, "files": figure, "cpu_seconds": figure}
             for number, figure in enumerate([figures[0], *figures])
         ],
     }
     machine = {"cpu": "A <fast> processor", "cores": 8, "python": "3.13.1"}
-    made: dict[str, Any] = {name: dict.fromkeys(CURVES, curve) for name in FORMATS}
-    return made | {"machine": machine, "runs": 1}
+    formats: dict[str, Any] = {name: dict.fromkeys(CURVES, curve) for name in FORMATS}
+    return formats | {"machine": machine, "runs": 1}
 
 
 def lines(svg: str) -> list[list[tuple[float, float]]]:

@@ -104,7 +104,9 @@ class IcebergTable:
         count = 0 if noted is None else sequence - noted[1]
         if count <= 0:
             return []
-        return [f"Snapshots that have expired, and may have changed rows: {count} of other writers"]
+        return [
+            f"{count} snapshot(s) of other writers that expired unread and may have changed rows"
+        ]
 
     def expire(self, older_than: dt.datetime) -> None:
         """See LakeTable: the snapshot that was the last one at that moment stays, and those after

@@ -34,6 +34,9 @@ _BLOCK = 1 << 15
 _WORDS = 8
 """The number of 8-byte words, from each end of a text, that determine its bucket."""
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+"""The word of a null."""
+_GOLDEN = _NULL
+"""The multiplier and addend that spread words: 2^64 divided by the golden ratio."""
 
 
 def plain_keys(keys: pa.Table) -> pa.Table:
@@ -112,7 +115,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix each word so that every bit affects every other: the last step of SplitMix64."""
-    words = words + _NULL
+    words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
@@ -366,7 +369,7 @@ class _Flags:
         block = numbers.astype(np.int64)
         words = block.view(np.uint64)
         if not self.is_exact:
-            words *= _NULL
+            words *= _GOLDEN
             words >>= self._shift
             return block
         # Values below the least key wrap around and become greater than all others.

@@ -331,7 +331,7 @@ def test_snapshots_of_others_that_have_expired_are_named_unless_all_that_are_lef
     for table in (kept.table, found(lake)):
         table.refresh()
         assert table.foreign_changes() == [
-            "Snapshots that have expired, and may have changed rows: 1 of other writers"
+            "1 snapshot(s) of other writers that expired unread and may have changed rows"
         ]
 
 

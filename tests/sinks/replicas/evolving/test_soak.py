@@ -23,11 +23,11 @@ from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import find_processes
 from tests.sinks.lake.readers import LAKES
 from tests.sinks.replicas.evolving.load import Load
+from tests.sinks.replicas.evolving.marathon import TABLES
 from tests.sinks.replicas.evolving.replicated import Replicated, replicated
 from tests.sinks.replicas.evolving.statements import TABLE
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
-TABLES = ("a", "b", "c", "d")
 STATEMENTS = (
     ("a", "ALTER TABLE a ADD COLUMN extra text DEFAULT 'x'"),
     ("b", "ALTER TABLE b ADD COLUMN since date"),

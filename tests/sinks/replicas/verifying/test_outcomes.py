@@ -94,9 +94,7 @@ def test_tables_that_cannot_be_compared_are_named_with_the_reason(
     folder = replication.state / replication.lake.name / RESYNC
     request = Resync(folder, TableName(("public",), "c"), "a-signal")
     request.write()
-    assert (
-        "was requested, and has not begun" in compare(replication, request=chosen)["public.c"].why
-    )
+    assert "was requested and has not begun" in compare(replication, request=chosen)["public.c"].why
     request.begin([])
     assert "is being copied again" in compare(replication, request=chosen)["public.c"].why
 

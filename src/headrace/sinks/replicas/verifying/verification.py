@@ -173,7 +173,9 @@ class _Verification:
         copies = [copy for copy in resyncs(self.query.state / RESYNC) if copy.name == name]
         if copies and all(copy.stage is Stage.REQUESTED for copy in copies):
             raise _not_compared(
-                name, "a copy was requested, and has not begun; if it does not, request it again"
+                name,
+                "a copy was requested and has not begun; if it does not begin, run headrace resync "
+                "again",
             )
         if copies:
             raise _not_compared(name, "it is being copied again")
