@@ -24,6 +24,15 @@ OffsetObject = Mapping[str, Any]
 P = TypeVar("P", bound=Position)
 
 
+def snapshot_place(offset: OffsetObject) -> str:
+    """Return the beginning of the sequences that changes have at the place of the log at which an
+    offset's snapshot was taken; empty: its rows are as old as their own sequences say."""
+    if "consistent" not in offset:
+        return ""
+    length = SHORT_SEQUENCE_LENGTH if offset["v"] == 1 else SEQUENCE_LENGTH
+    return Sequences(offset["epoch"], length).beginning(offset["consistent"])
+
+
 @dataclass(frozen=True)
 class OffsetSummary:
     """The end of a range, whatever the database. `place` is the end of the last complete

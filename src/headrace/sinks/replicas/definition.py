@@ -166,7 +166,8 @@ class ReplicaDefinition(SinkDefinition):
                 for name in noted_tables(query.state)
                 if all(name != copy.name for copy in resyncs(query.state / RESYNC))
             )  # lazily: a copy may be requested while earlier tables are maintained
-            for done in maintain(lake, names, runner, replaced_before(query.state, options)):
+            before = replaced_before(query.state, options)
+            for done in maintain(lake, query.state, names, runner, before):
                 if done.merged:
                     yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
                 else:

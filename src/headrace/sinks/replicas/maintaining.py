@@ -7,7 +7,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,11 +32,19 @@ from headrace.sinks.replicas.lake import (
     DataFile,
     Lake,
     LakeTable,
+    Storage,
     TableChange,
     TableName,
+    Transaction,
 )
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import without_own_columns
+from headrace.sinks.replicas.state.unfinished import (
+    Committing,
+    Unfinished,
+    UnfinishedFiles,
+    not_noted,
+)
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -44,6 +52,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _TABLES = "replicas.json"
 _MOST_TRIES = 3
+_ERASURE = "headrace-erasure-"
+"""The prefix of the names of files that an erasure writes."""
 _KEPT = ("parts", "stopped", "waiting", "staged")
 """Folders of the sink's state with files of changes."""
 _COMPARISONS = "verify"
@@ -76,11 +86,15 @@ def noted_tables(state: Path) -> list[TableName]:
 
 
 def maintain(
-    lake: Lake, names: Iterable[TableName], runner: Runner, older_than: datetime
+    lake: Lake, state: Path, names: Iterable[TableName], runner: Runner, older_than: datetime
 ) -> Iterator[Upkeep]:
-    """Maintain tables one after the other; their query may be running. Snapshots that were replaced
+    """Maintain tables one after the other; their query may be running. Files that a killed process
+    left are deleted first; `state` is the folder of the sink's state. Snapshots that were replaced
     before `older_than` expire, unless somebody else has changed rows: they show it to the query.
-    Raises HeadraceError."""
+    Raises HeadraceError, OSError."""
+    unfinished = UnfinishedFiles(state)
+    for left in unfinished.left(lambda noted: not noted.prefix.startswith(_ERASURE)):
+        _delete_left(lake, left)
     for name in names:
         try:
             table = lake.table(name)
@@ -90,7 +104,7 @@ def maintain(
             table = None  # a stopped table
         if table is None:
             continue
-        merged, added = merge_small_files(table, runner)
+        merged, added = merge_small_files(table, runner, unfinished=unfinished)
         if foreign := table.foreign_changes():
             log.warning(
                 "%s: its former versions are kept, because somebody else changed rows: %s",
@@ -100,6 +114,27 @@ def maintain(
         else:
             table.expire(older_than)
         yield Upkeep(name, merged, added)
+
+
+def _delete_left(lake: Lake, left: Unfinished) -> None:
+    """Delete files that a killed process left, unless they may be in a version of the table."""
+    try:
+        table = lake.table(left.name)
+    except HeadraceError as error:
+        if error.code != NAME_NOT_TAKEN:
+            raise
+        return
+    if table is None:
+        return
+    if left.is_committing:
+        log.info(
+            "%s: a process was killed while it committed files whose names begin with %s: they "
+            "stay, because a version of the table may have them",
+            left.name,
+            left.prefix,
+        )
+    elif deleted := table.begin(ColumnChange()).storage.sweep(left.prefix):
+        log.info("%s: %s of a killed process deleted", left.name, counted(deleted, "file"))
 
 
 def erase_from(
@@ -132,7 +167,14 @@ def erase_from(
     _require_unchanged(table)
     if released := release(table_name):
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
-    done = erase(table, values, runner)
+    unfinished = UnfinishedFiles(state)
+    done = erase(table, values, runner, unfinished)
+    # The command has the query's state for itself, so an erasure of another host has ended.
+    erasures = unfinished.left(
+        lambda noted: noted.name == table_name and noted.prefix.startswith(_ERASURE), is_alone=True
+    )
+    for left in erasures:
+        _finish_erasure(table, left)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):
@@ -156,45 +198,76 @@ class Erased:
     files: int
 
 
-def erase(table: LakeTable, key: Mapping[str, object], runner: Runner) -> Erased:
+def erase(
+    table: LakeTable,
+    key: Mapping[str, object],
+    runner: Runner,
+    unfinished: UnfinishedFiles | None = None,
+) -> Erased:
     """Erase every row of a key: files that contain one are rewritten and deleted, and older
     snapshots expire. `key` has values of columns as in JSON. The query of the table must not run:
     deleted files may be read by it. Raises HeadraceError, ("replicas.no_such_key") for other
     columns than those of the key, or values that these cannot have, and
-    ("replicas.changed_by_others"): the erasure would hide these changes from the query."""
+    ("replicas.changed_by_others"): the erasure would hide these changes from the query.
+    `unfinished` notes the files until they are committed."""
     for attempt in range(1, _MOST_TRIES + 1):
         transaction = table.begin(ColumnChange())
         _require_unchanged(table)
         keys = _keys_of(table, key)
-        name = f"headrace-erasure-{uuid.uuid4().hex[:8]}-"
-        steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
-        is_committing = False
-        try:
-            done = runner.run(erase_keys, steps)
-            removed = [file for erasure in done for file in erasure.removed]
-            added = [file for erasure in done for file in erasure.added]
-            is_committing = True
-            if removed:
-                own_properties = {
-                    n: v for n, v in table.properties().items() if n in (QUERY, BATCH)
-                }
-                transaction.commit(TableChange(added, removed=removed), own_properties)
-        except Exception as error:
-            # After a failure that is no conflict it is not known whether the commit was made.
-            if not is_committing:
-                transaction.storage.sweep(name)
-            if not is_committing or not _is_conflict(error):
-                raise
-            if not _is_committed(table, added, name):
-                if attempt == _MOST_TRIES:
+        name = f"{_ERASURE}{uuid.uuid4().hex[:8]}-"
+        with _noted(unfinished, table.name, name) as committing:
+            try:
+                return _erased(table, transaction, keys, name, runner, committing)
+            except HeadraceError as error:
+                if not _is_conflict(error) or attempt == _MOST_TRIES:
                     raise
-                continue
-        table.expire(datetime.now(UTC))
-        for file in removed:
-            with answering(file.path), suppress(FileNotFoundError):
-                transaction.storage.filesystem.delete_file(file.path)
-        return Erased(sum(erasure.rows for erasure in done), len(removed))
     raise AssertionError
+
+
+def _erased(
+    table: LakeTable,
+    transaction: Transaction,
+    keys: pa.Table,
+    name: str,
+    runner: Runner,
+    committing: Committing,
+) -> Erased:
+    """Erase the rows of the keys. Raises as `erase`, after a conflict without new files."""
+    steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
+    try:
+        done = runner.run(erase_keys, steps)
+    except Exception:
+        transaction.storage.sweep(name)
+        raise
+    removed = [file for erasure in done for file in erasure.removed]
+    added = [file for erasure in done for file in erasure.added]
+    if removed:
+        own_properties = {n: v for n, v in table.properties().items() if n in (QUERY, BATCH)}
+        committing(file.path for file in removed)
+        try:
+            transaction.commit(TableChange(added, removed=removed), own_properties)
+        except HeadraceError as error:
+            # After a failure that is no conflict it is not known whether the commit was made.
+            if not _is_conflict(error) or not _is_committed(table, added, name):
+                raise
+    table.expire(datetime.now(UTC))
+    _delete(transaction.storage, (file.path for file in removed))
+    return Erased(sum(erasure.rows for erasure in done), len(removed))
+
+
+def _finish_erasure(table: LakeTable, left: Unfinished) -> None:
+    """Delete the files that an erasure that was killed would have deleted. All former versions of
+    the table have expired."""
+    begun = table.begin(ColumnChange())
+    if not left.is_committing:
+        begun.storage.sweep(left.prefix)
+    _delete(begun.storage, {*left.deletes} - {file.path for file in begun.files})
+
+
+def _delete(storage: Storage, paths: Iterable[str]) -> None:
+    for path in paths:
+        with answering(path), suppress(FileNotFoundError):
+            storage.filesystem.delete_file(path)
 
 
 def _require_unchanged(table: LakeTable) -> None:
@@ -253,30 +326,40 @@ def merge_small_files(
     name: str = "headrace-compaction-",
     only_small: bool = False,
     properties: Mapping[str, str] | None = None,
+    unfinished: UnfinishedFiles | None = None,
 ) -> tuple[int, int]:
     """Merge the files of a table that are worth it; returns the number of these, and of the new
     files, whose names begin with `name`. With `only_small` large files with many dead rows stay.
-    `properties` are set by the commit. Gives up if the table's query keeps committing. Raises
-    HeadraceError, OSError, and leaves no files then."""
+    `properties` are set by the commit; `unfinished` notes the files until then. Gives up if the
+    table's query keeps committing. Raises HeadraceError, OSError, and leaves no files then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
         file_name = f"{name}{uuid.uuid4().hex[:8]}"
-        try:
-            change = compact(transaction, file_name, runner, only_small=only_small)
-        except Exception:
-            transaction.storage.sweep(file_name)
-            raise
-        if change is None:
-            return 0, 0
-        try:
-            transaction.commit(change, properties or {})
-        except HeadraceError as error:
-            # After a failure that is no conflict it is not known whether the commit was made.
-            if not _is_conflict(error):
+        with _noted(unfinished, table.name, file_name) as committing:
+            try:
+                change = compact(transaction, file_name, runner, only_small=only_small)
+            except Exception:
+                transaction.storage.sweep(file_name)
                 raise
-            if _is_committed(table, change.added, file_name):
-                return len(change.removed), len(change.added)
-            log.info("%s: its query has committed meanwhile; once more", table.name)
-            continue
+            if change is None:
+                return 0, 0
+            committing(())
+            try:
+                transaction.commit(change, properties or {})
+            except HeadraceError as error:
+                # After a failure that is no conflict it is not known whether the commit was made.
+                if not _is_conflict(error):
+                    raise
+                if not _is_committed(table, change.added, file_name):
+                    log.info("%s: its query has committed meanwhile; once more", table.name)
+                    continue
         return len(change.removed), len(change.added)
     return 0, 0
+
+
+def _noted(
+    unfinished: UnfinishedFiles | None, table: TableName, prefix: str
+) -> AbstractContextManager[Committing]:
+    if unfinished is None:
+        return nullcontext(not_noted)
+    return unfinished.writing(table, prefix)

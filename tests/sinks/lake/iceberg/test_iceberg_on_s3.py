@@ -85,13 +85,13 @@ def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: I
 
 
 def test_small_files_on_s3_are_merged_by_tasks_of_spark(
-    lake: Lake, read: IcebergOnS3, spark: SparkSession
+    lake: Lake, read: IcebergOnS3, spark: SparkSession, tmp_path: Path
 ) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(10):
         kept.apply([row(number), row(number + 1)], [])
     runner = SparkRunner(spark.sparkContext)
-    (done,) = maintain(lake, [NAME], runner, dt.datetime.now(dt.UTC))
+    (done,) = maintain(lake, tmp_path, [NAME], runner, dt.datetime.now(dt.UTC))
     assert (done.merged, done.made) == (10, 1)
     assert read.files("shop", "items") == 1
     assert rows(read) == kept.expected()

@@ -44,7 +44,7 @@ def test_rows_that_spark_changed_stop_a_table_that_was_maintained_afterwards(
     spark.sql(f"UPDATE {table} SET v = 'theirs' WHERE id = 12").collect()
     lake, _ = opened(replication, spark)
     with caplog.at_level(logging.WARNING):
-        (upkeep,) = maintain(lake, [NAME], HereRunner(), dt.datetime.now(dt.UTC))
+        (upkeep,) = maintain(lake, replication.state, [NAME], HereRunner(), dt.datetime.now(dt.UTC))
     lake.close()
     assert upkeep.merged
     assert "public.t: its former versions are kept, because somebody else" in caplog.text

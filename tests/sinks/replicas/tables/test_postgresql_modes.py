@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +49,12 @@ class Lakes:
 
     def run(self) -> None:
         """Apply everything that the log has now as one micro-batch."""
-        parts = self.reader.drain().written.parts[self.applied :]
+        self.reader.drain()
+        self.apply()
+
+    def apply(self) -> None:
+        """Apply what was read since the last micro-batch as one."""
+        parts = self.reader.written.parts[self.applied :]
         self.applied += len(parts)
         self.batches += 1
         for topic in {part.topic for part in parts}:
@@ -56,7 +62,8 @@ class Lakes:
             lake = self.lakes.setdefault(name, FolderLake(self.folder / name))
             table, comments = TableName(("public",), name), SourceComments(lambda: None)
             replica = Replica(lake, table, ReplicaOptions.of(MODES), HereRunner(), comments)
-            batch = MicroBatch("12345678-query", self.batches, "{}")
+            position = json.dumps(self.reader.offsets[-1])
+            batch = MicroBatch("12345678-query", self.batches, position)
             own = [part for part in parts if part.topic == topic]
             replica.apply(batch, own, parts_folder(self.reader.written.folder))
 
@@ -143,3 +150,69 @@ def test_balances_have_their_sum_at_the_end_of_each_transaction(
     rows = lakes.rows("orders", "valid_from_position")
     assert len(rows) == 10 + 3 * 20 * 2
     require_sums(rows)
+
+
+ROWS = 6000
+UPDATED, DELETED, TWICE = ROWS - 2, ROWS - 1, ROWS
+"""Keys of rows that the copy had not read when it was interrupted."""
+
+
+@pytest.fixture(params=["orders", "keyed"])
+def reread(request: pytest.FixtureRequest, lakes: Lakes, database: Database) -> str:
+    """A table whose first copy was interrupted: in between, rows changed that it had read (1), and
+    that it had not."""
+    table: str = request.param
+    lakes.reader.configure(
+        lakes.reader.properties | {"headrace.snapshot.chunk.bytes": "300kB", "headrace.slices": "1"}
+    )
+    database.execute(f"""
+        CREATE TABLE {table} (id int PRIMARY KEY, v text, long text, pad text);
+        ALTER TABLE {table} ALTER long SET STORAGE EXTERNAL;
+        INSERT INTO {table}
+        SELECT n, 'first', CASE WHEN n >= {UPDATED} THEN '{LONG}' END, repeat('p', 300)
+        FROM generate_series(1, {ROWS}) AS n;
+        ANALYZE {table};
+    """)
+    lakes.reader.step_until(lambda: hasattr(lakes.reader, "written") and lakes.reader.written.parts)
+    lakes.apply()
+    assert 0 < sum(part.rows for part in lakes.reader.written.parts) < ROWS - 3
+    database.execute(f"UPDATE {table} SET v = 'second' WHERE id IN (1, {UPDATED}, {DELETED})")
+    database.execute(f"UPDATE {table} SET v = 'second' WHERE id = {TWICE}")
+    database.execute(f"UPDATE {table} SET v = 'third' WHERE id = {TWICE}")
+    database.execute(f"DELETE FROM {table} WHERE id = {DELETED}")
+    lakes.reader.restart()
+    while lakes.reader.step():
+        lakes.apply()
+    return table
+
+
+def test_rows_that_an_interrupted_first_copy_reads_later_show_no_value_too_early(
+    lakes: Lakes, reread: str
+) -> None:
+    unchanged = UPDATED - 1
+    if reread == "orders":
+        versions = lakes.versions("id", "v", "long")
+        assert sorted(row[:2] for row in versions if row[0] in (1, 2, unchanged)) == [
+            (1, "first"),
+            (1, "second"),
+            (2, "first"),
+            (unchanged, "first"),
+        ]
+        assert [row for row in versions if row[0] > unchanged] == [
+            (UPDATED, "second", LONG, True),
+            (TWICE, "second", LONG, False),
+            (TWICE, "third", LONG, True),
+        ]
+        rows = {(row["id"], row["v"]): row for row in lakes.rows("orders", "valid_from_position")}
+        assert rows[unchanged, "first"]["valid_from"] == rows[1, "first"]["valid_from"]
+        assert rows[UPDATED, "second"]["valid_from"] == rows[1, "first"]["valid_to"]
+        return
+    log = lakes.log("keyed", "id", "v")
+    keys = (1, unchanged, UPDATED, DELETED, TWICE)
+    assert {key: [(op, v) for op, changed, v in log if changed == key] for key in keys} == {
+        1: [("r", "first"), ("u", "second")],
+        unchanged: [("r", "first")],
+        UPDATED: [("u", "second"), ("r", "second")],
+        DELETED: [("u", "second"), ("d", None)],
+        TWICE: [("u", "second"), ("u", "third"), ("r", "third")],
+    }

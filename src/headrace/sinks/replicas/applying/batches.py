@@ -96,6 +96,16 @@ class Batch:
     foreign: frozenset[str] = frozenset()
     """Columns that the source does not have: rows of a replica keep their values there; other rows
     have null."""
+    snapshot_place: str = ""
+    """The beginning of the sequences at the place at which the rows of the snapshot were read, if
+    that is later than their own sequences say (empty: it is not)."""
+
+    @property
+    def shown_place(self) -> str:
+        """`snapshot_place` if there are changes up to it; empty: all changes are after it."""
+        length = len(self.snapshot_place)
+        is_shown = any(part.first[:length] <= self.snapshot_place for part in self.parts)
+        return self.snapshot_place if is_shown else ""
 
     @property
     def truncated(self) -> str:
@@ -125,6 +135,7 @@ class Batch:
                 drops_unknown=self.is_copied,
                 defaults=self.defaults,
                 table=self.table,
+                snapshot_place=self.shown_place,
             )
         return Folding(
             tables,
@@ -293,6 +304,7 @@ class _Application:
                 batch.renamed,
                 truncates if group is groups[0] else (),
                 batch.table,
+                batch.shown_place,
             )
             for group in groups
         ]
@@ -306,7 +318,9 @@ class _Application:
         keys = write_rows(folding.keys, self._work)
         groups = _groups_of_files(self._files, self._limits.task_rows)
         steps = [
-            CloseStep(storage, group, batch.name, batch.truncates[0], self._work, keys)
+            CloseStep(
+                storage, group, batch.name, batch.truncates[0], self._work, keys, drops_later=True
+            )
             for group in groups
         ]
         done = (self._runner if len(groups) > 1 else HereRunner()).run(close_versions, steps)

@@ -9,13 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNAVAILABLE
+from headrace.connect.rows import RowKind
+from headrace.sinks.replicas.changes.part import (
+    OLD_KEY,
+    OPERATION,
+    SEQUENCE,
+    UNAVAILABLE,
+    Operation,
+)
 from headrace.sinks.replicas.files.reading import conformed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headrace.sinks.replicas.lake import TableSchema
+
+_EPOCH_DIGITS = 4
+_DIGITS_AFTER_POSITION = 21
+"""The characters of a sequence after its position: the kind, the ordinal and the part."""
 
 
 class ChangeColumns:
@@ -57,6 +68,29 @@ class ChangeColumns:
         return pa.chunked_array(
             [chunk for changes in self._tables for chunk in changes[name].cast(kind).chunks], kind
         )
+
+    def places(self, snapshot_place: str = "") -> pa.ChunkedArray:
+        """Return the places of the changes in the order of the source: their sequences, but for
+        rows that a snapshot read later than these say, at `snapshot_place` (see Batch)."""
+        sequences = self.own(SEQUENCE, pa.string())
+        length = len(snapshot_place)
+        if not length or not self.count:
+            return sequences
+        beginnings = pc.utf8_slice_codeunits(sequences, 0, length)
+        rests = pc.utf8_slice_codeunits(sequences, length)
+        epoch = snapshot_place[:_EPOCH_DIGITS]
+        is_later = pa.array(self.numbers(OPERATION, np.int8) == Operation.READ)
+        for condition in (
+            pc.less(beginnings, snapshot_place),
+            pc.starts_with(beginnings, epoch),
+            pc.starts_with(rests, str(int(RowKind.SNAPSHOT))),
+            pc.equal(pc.utf8_length(rests), _DIGITS_AFTER_POSITION),
+        ):
+            is_later = pc.and_(is_later, condition)
+        if not pc.any(is_later).as_py():
+            return sequences
+        moved = pc.binary_join_element_wise(snapshot_place, rests, "")
+        return pc.if_else(is_later, moved, sequences)
 
     def numbers(self, name: str, kind: type) -> NDArray:
         """Return such a column of numbers."""

@@ -16,7 +16,6 @@ from headrace.sinks.replicas.applying.gathering import gathered
 from headrace.sinks.replicas.changes.part import (
     COMMIT_TIME,
     OPERATION,
-    SEQUENCE,
     Operation,
     Part,
 )
@@ -52,7 +51,7 @@ class LogStep:
     """The argument of the step that writes some parts: those with files in `folder`, with new names
     of columns by former ones, by the path of the part. `schema` has the columns of the source,
     `truncates` are the sequences and times (microseconds) of every TRUNCATE to add; `table` is for
-    messages."""
+    messages, `snapshot_place` as in Batch."""
 
     parts: Sequence[Part]
     folder: Path
@@ -62,6 +61,7 @@ class LogStep:
     renamed: Mapping[str, Mapping[str, str]]
     truncates: Sequence[tuple[str, int]] = ()
     table: str = ""
+    snapshot_place: str = ""
 
 
 def truncates_of(parts: Sequence[Part]) -> list[tuple[str, int]]:
@@ -96,7 +96,7 @@ def write_log(step: LogStep) -> tuple[list[DataFile], int]:
     tables = [
         read_part(step.folder, part, (), None, step.renamed.get(part.path)) for part in step.parts
     ]
-    rows = log_rows(tables, step.schema, step.truncates, step.table)
+    rows = log_rows(tables, step.schema, step.truncates, step.table, step.snapshot_place)
     columns = [column.name for column in step.storage.schema.columns]
     return write_files(step.storage, rows.select(columns), step.name), rows.num_rows
 
@@ -106,12 +106,13 @@ def log_rows(
     schema: TableSchema,
     truncates: Sequence[tuple[str, int]] = (),
     table: str = "",
+    snapshot_place: str = "",
 ) -> pa.Table:
     """Return the rows of changes: the columns of `schema` and those of a change log, in the order
     of the source."""
     changes = ChangeColumns(tables, schema, table=table)
     places = [
-        *changes.own(SEQUENCE, pa.string()).chunks,
+        *changes.places(snapshot_place).chunks,
         pa.array([place for place, _ in truncates], pa.string()),
     ]
     order = log_order([pa.chunked_array(places)])

@@ -18,7 +18,7 @@ from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.live_rows import live_batches
 from headrace.sinks.replicas.files.writing import new_vector, write_files
 from headrace.sinks.replicas.keys import KeySet
-from headrace.sinks.replicas.modes.own_columns import IS_CURRENT
+from headrace.sinks.replicas.modes.own_columns import FROM_PLACE, IS_CURRENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,8 @@ class CloseStep:
     """The argument of the step: the data files, the prefix of the names of new files, and the place
     and time at which current versions end. Versions of the keys in the file `keys` (None: no keys)
     do not end: they are removed from the data files and written unchanged to a file in the folder
-    `work`."""
+    `work`. With `drops_later` versions that begin after this place are removed: a snapshot has read
+    them after a TRUNCATE, and the log brings them again."""
 
     storage: Storage
     files: Sequence[DataFile]
@@ -42,6 +43,7 @@ class CloseStep:
     end: Truncate
     work: Path | None = None
     keys: Path | None = None
+    drops_later: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ def close_versions(step: CloseStep) -> Closed:
                 touched = pa.array(keys.mask([rows[name] for name in key]))
                 touched_of_files.append(rows.filter(touched))
                 rows = rows.filter(pc.invert(touched))
+            if step.drops_later:
+                rows = rows.filter(pc.less_equal(rows[FROM_PLACE], step.end[0]))
             output.add(rows)
         if dead:
             output.add_vector(file, new_vector(storage, file, dead, step.name))

@@ -195,8 +195,9 @@ class Folding:
         for name, places in places_of.items():
             if name in self._foreign:
                 continue
-            unknown = int((must & (places == ABSENT)).sum())
-            if unknown and not self._drops_unknown:
+            is_unknown = must & (places == ABSENT)
+            unknown = int((is_unknown & ~self._may_lack_values(self._rows)).sum())
+            if unknown:
                 raise HeadraceError(
                     "replicas.value_unknown",
                     f"{self._table or 'A table'}: the log does not carry the value of the column"
@@ -207,6 +208,10 @@ class Folding:
             must = must & (places != ABSENT)
         known = known | must
         return None if known.all() else known
+
+    def _may_lack_values(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return a mask of the changes that are left out if a value is found nowhere."""
+        return np.full(len(rows), self._drops_unknown)
 
     def _unavailable_flags(self) -> dict[str, NDArray[np.bool_]]:
         """Return masks of the changes that do not carry a value, for each column with such

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.connect.rows import RowKind
 from headrace.sinks.replicas.applying.equality import equal_values
 from headrace.sinks.replicas.applying.folding import Folding
 from headrace.sinks.replicas.applying.gathering import gathered
@@ -52,6 +53,11 @@ class Versions(Folding):
     its key, a delete and a TRUNCATE included. A row that was read by a snapshot makes none if it
     equals the version before it. The current versions that the table has of the touched keys come
     again, closed by the first change of their key, or as they are without one.
+
+    The rows of a snapshot that was taken at `snapshot_place` (see Batch) show changes that the log
+    brings after them. Their versions begin at that place, and the first such change takes their
+    place: what was valid before it is not known. Such a change is left out if the log does not
+    carry a value and the snapshot did not find the row.
     """
 
     def __init__(
@@ -63,7 +69,9 @@ class Versions(Folding):
         drops_unknown: bool = False,
         defaults: Mapping[str, object] | None = None,
         table: str = "",
+        snapshot_place: str = "",
     ) -> None:
+        self._snapshot_place = snapshot_place
         deletes = [_deletes(changes, schema, truncate) for truncate in truncates]
         super().__init__(
             [
@@ -103,12 +111,9 @@ class Versions(Folding):
         deletes = np.flatnonzero(self._operations == Operation.DELETE)
         # Entries are versions of changes, stored versions, and deletes, which have no row.
         keys = np.concatenate([self._keys[self._made], numbers, self._keys[deletes]])
+        changed = self._changes.places(self._snapshot_place)
         places = _joined(
-            [
-                gathered(self._changes.own(SEQUENCE, pa.string()), self._made),
-                stored[FROM_PLACE],
-                gathered(self._changes.own(SEQUENCE, pa.string()), deletes),
-            ]
+            [gathered(changed, self._made), stored[FROM_PLACE], gathered(changed, deletes)]
         )
         times = _joined(
             [
@@ -121,6 +126,7 @@ class Versions(Folding):
             [self._ranks[self._made], _stored_ranks(stored), self._ranks[deletes]]
         )
         entries = np.lexsort((ranks, keys))
+        entries = entries[~self._superseded(entries, keys, places)]
         columns = {
             column.name: _joined([versions[column.name], stored[column.name]])
             for column in self._schema.columns
@@ -159,6 +165,38 @@ class Versions(Folding):
             for c in columns
         }
         return pa.table(stored), numbers[rows]
+
+    def _is_shown(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return a mask of the changes that the rows of the snapshot show."""
+        if not self._snapshot_place or not len(rows):
+            return np.zeros(len(rows), np.bool_)
+        places = gathered(self._changes.own(SEQUENCE, pa.string()), rows)
+        # What is at the place itself is shown, too.
+        beginnings = pc.utf8_slice_codeunits(places, 0, len(self._snapshot_place))
+        is_shown: NDArray[np.bool_] = pc.less_equal(beginnings, self._snapshot_place).to_numpy()
+        return is_shown
+
+    def _may_lack_values(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See Folding."""
+        return super()._may_lack_values(rows) | self._is_shown(rows)
+
+    def _superseded(
+        self, entries: NDArray[np.int64], keys: NDArray[np.int64], places: pa.ChunkedArray
+    ) -> NDArray[np.bool_]:
+        """Return which entries are rows of a snapshot that show the next entry of their key."""
+        superseded = np.zeros(len(entries), np.bool_)
+        length = len(self._snapshot_place)
+        if not length or not len(entries):
+            return superseded
+        ordered = gathered(places, entries)
+        beginnings = pc.utf8_slice_codeunits(ordered, 0, length)
+        is_of_snapshot = pc.starts_with(
+            pc.utf8_slice_codeunits(ordered, length), str(int(RowKind.SNAPSHOT))
+        )
+        shows_next = pc.and_(pc.greater_equal(beginnings[:-1], beginnings[1:]), is_of_snapshot[:-1])
+        is_same_key = keys[entries[:-1]] == keys[entries[1:]]
+        superseded[:-1] = shows_next.to_numpy() & is_same_key
+        return superseded
 
     def _repeats(
         self,

@@ -1,0 +1,156 @@
+"""Files that a killed `headrace maintain` has left are deleted by the next one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.maintaining import erase_from, maintain, note_tables
+from headrace.sinks.replicas.runners import HereRunner
+from headrace.sinks.replicas.state.unfinished import UnfinishedFiles
+from tests.sinks.replicas.applying.folder_lake import FolderLake
+from tests.sinks.replicas.applying.test_upkeep import NAME, apply, ids, new_replica
+
+WRITES = """
+import sys
+from pathlib import Path
+from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.state.unfinished import UnfinishedFiles
+
+state, data, prefix, *deletes = sys.argv[1:]
+with UnfinishedFiles(Path(state)).writing(TableName(("shop",), "t"), prefix) as committing:
+    (Path(data) / f"{prefix}-1.parquet").write_text("a part of a file")
+    if deletes:
+        committing(path for path in deletes if path != "nothing")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> FolderLake:
+    """Four small files."""
+    made = FolderLake(tmp_path / "lake")
+    for number in range(4):
+        apply(new_replica(made), number)
+    return made
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    note_tables(folder, [NAME])
+    return folder
+
+
+class Writer:
+    """A process that writes files for a commit, and waits."""
+
+    def __init__(self, state: Path, lake: FolderLake, prefix: str, *deletes: str) -> None:
+        command = [sys.executable, "-c", WRITES, str(state), str(lake.folder / "data"), prefix]
+        self.process = subprocess.Popen(
+            [*command, *deletes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "written\n"
+
+    def end(self, *, kills: bool) -> None:
+        if kills:
+            self.process.kill()
+        self.process.communicate()
+
+
+def upkeep(lake: FolderLake, state: Path) -> None:
+    list(maintain(lake, state, [NAME], HereRunner(), dt.datetime.now(dt.UTC)))
+
+
+def notes(state: Path) -> list[Path]:
+    return [path for path in state.glob("unfinished/*") if path.is_file()]
+
+
+def test_files_of_a_killed_process_are_deleted(lake: FolderLake, state: Path) -> None:
+    Writer(state, lake, "headrace-compaction-killed").end(kills=True)
+    assert any("killed" in name for name in lake.names)
+    upkeep(lake, state)
+    assert not any("killed" in name for name in lake.names)
+    assert ids(lake) == list(range(40))
+    assert not notes(state)
+
+
+def test_files_of_a_process_that_is_alive_stay(lake: FolderLake, state: Path) -> None:
+    writer = Writer(state, lake, "headrace-compaction-alive")
+    upkeep(lake, state)
+    assert any("alive" in name for name in lake.names)
+    writer.end(kills=False)
+    assert not notes(state)
+
+
+def test_files_that_may_have_been_committed_stay(lake: FolderLake, state: Path) -> None:
+    Writer(state, lake, "headrace-compaction-maybe", "nothing").end(kills=True)
+    upkeep(lake, state)
+    assert any("maybe" in name for name in lake.names)
+    assert not notes(state)
+
+
+def test_an_erasure_that_was_killed_after_its_commit_is_finished_by_the_next_one(
+    lake: FolderLake, state: Path
+) -> None:
+    def erase(key: int) -> list[str]:
+        return list(
+            erase_from(lake, state, "shop.t", f'{{"id": {key}}}', HereRunner(), lambda name: 0)
+        )
+
+    data = lake.folder / "data"
+    former = data / "former.parquet"
+    former.write_text("rows with the key")
+    live = next(iter(lake.kept.files))
+    Writer(state, lake, "headrace-erasure-killed", str(former), live).end(kills=True)
+    upkeep(lake, state)
+    assert former.exists(), "a merge finishes no erasure"
+    erase(7)
+    assert not former.exists()
+    assert ids(lake) == [number for number in range(40) if number != 7]
+    assert not notes(state)
+
+
+@pytest.mark.parametrize("begins_commit", [False, True])
+def test_an_error_leaves_a_note_only_if_the_commit_may_have_been_made(
+    state: Path, begins_commit: bool
+) -> None:
+    unfinished = UnfinishedFiles(state)
+
+    def fail() -> None:
+        with unfinished.writing(NAME, "prefix") as committing:
+            if begins_commit:
+                committing(["a"])
+            raise HeadraceError("replicas.not_written", "the storage failed", "")
+
+    with pytest.raises(HeadraceError):
+        fail()
+    left = list(unfinished.left(lambda note: True))
+    assert [(note.name, note.prefix, note.deletes) for note in left] == (
+        [(NAME, "prefix", ("a",))] if begins_commit else []
+    )
+
+
+def test_a_note_of_another_host_counts_after_a_day(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished = UnfinishedFiles(state)
+    with pytest.raises(KeyboardInterrupt), unfinished.writing(NAME, "prefix"):
+        raise KeyboardInterrupt
+    monkeypatch.setattr("platform.node", lambda: "another host")
+
+    assert not list(unfinished.left(lambda note: True))
+    (path,) = state.glob("unfinished/*.json")
+    long_ago = time.time() - 90_000
+    os.utime(path, (long_ago, long_ago))
+    assert [note.name for note in unfinished.left(lambda note: True)] == [NAME]

@@ -1,0 +1,218 @@
+"""Rows that a snapshot reads later than the place in its log where it began, as after a restart, in
+histories and change logs: no value is shown before the change that made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connect.rows import RowKind, Sequences
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.applying.change_log import log_rows
+from headrace.sinks.replicas.applying.closing import CloseStep, close_versions
+from headrace.sinks.replicas.applying.versions import Versions
+from headrace.sinks.replicas.changes.part import (
+    COMMIT_TIME,
+    OPERATION,
+    SEQUENCE,
+    UNAVAILABLE,
+    Operation,
+)
+from headrace.sinks.replicas.files.writing import write_files
+from headrace.sinks.replicas.lake import Column, TableName, TableSchema
+from headrace.sinks.replicas.modes.mode import Mode
+from headrace.sinks.replicas.modes.own_columns import with_own_columns
+from tests.sinks.replicas.applying.folder_storage import FolderTable
+
+SCHEMA = TableSchema((Column("id", pa.int64()), Column("v", pa.int64())), ("id",))
+INSERT, UPDATE, DELETE, READ = Operation
+SEQUENCES = Sequences(3)
+BEGUN, TAKEN = 10, 30
+"""The places where the log begins, and at which the snapshot was taken again."""
+KEYS = 4
+Row = dict[str, Any]
+
+
+def sequence(place: int, kind: RowKind, ordinal: int) -> str:
+    return f"{SEQUENCES.beginning(place)}{kind:d}{ordinal:012x}{0:08x}"
+
+
+def changes(*rows: tuple[int, Operation, int, int | None]) -> pa.Table:
+    """Changes from (place, operation, key, value); None: the log does not carry the value. Rows of
+    a snapshot are at BEGUN."""
+    sequences = [
+        sequence(BEGUN, RowKind.SNAPSHOT, number)
+        if operation is READ
+        else sequence(place, RowKind.TRANSACTION, number)
+        for number, (place, operation, _, _) in enumerate(rows)
+    ]
+    times = [(BEGUN if operation is READ else place) * 1_000_000 for place, operation, _, _ in rows]
+    return pa.table(
+        {
+            SEQUENCE: pa.array(sequences, pa.large_string()),
+            OPERATION: pa.array([operation for _, operation, _, _ in rows], pa.int8()),
+            COMMIT_TIME: pa.array(times, pa.int64()).cast(pa.timestamp("us", "UTC")),
+            f"{UNAVAILABLE}v": pa.array(
+                [value is None and operation is not DELETE for _, operation, _, value in rows]
+            ),
+            "id": pa.array([key for _, _, key, _ in rows], pa.int64()),
+            "v": pa.array([value for _, _, _, value in rows], pa.int64()),
+        }
+    )
+
+
+@dataclass
+class History:
+    """Current versions in memory, and all closed ones."""
+
+    current: pa.Table | None = None
+    closed: list[Row] = field(default_factory=list)
+
+    def apply(self, *rows: tuple[int, Operation, int, int | None], taken: int | None) -> None:
+        """Apply a micro-batch of a query whose snapshot was taken at a place (None: where it
+        began)."""
+        place = "" if taken is None else SEQUENCES.beginning(taken)
+        versions = Versions([changes(*rows)], SCHEMA, snapshot_place=place, table="shop.orders")
+        touched = set(versions.keys["id"].to_pylist())
+        if self.current is None:
+            made = versions.rows(None)
+        else:
+            is_touched = pa.array(
+                [key in touched for key in self.current["id"].to_pylist()], pa.bool_()
+            )
+            kept = self.current.filter(is_touched)
+            rest = self.current.filter(pa.compute.invert(is_touched))
+            made = pa.concat_tables([versions.rows(kept), rest.select(kept.column_names)])
+        self.closed += made.filter(pa.compute.invert(made["is_current"])).to_pylist()
+        self.current = made.filter(made["is_current"])
+
+    def intervals(self) -> set[tuple[int, int, int, int | None]]:
+        """(key, value, first second, second of the end or None) of all versions."""
+        assert self.current is not None
+        return {
+            (
+                row["id"],
+                row["v"],
+                int(row["valid_from"].timestamp()),
+                None if row["valid_to"] is None else int(row["valid_to"].timestamp()),
+            )
+            for row in [*self.closed, *self.current.to_pylist()]
+        }
+
+
+class Source:
+    """A table whose changes are at the places after BEGUN, one at each."""
+
+    def __init__(self, first: dict[int, int], drawn: list[tuple[int, bool]]) -> None:
+        self.rows = [dict(first)]
+        self.log: list[tuple[int, Operation, int, int | None]] = []
+        for number, (key, deletes) in enumerate(drawn, 1):
+            place, rows = BEGUN + number, dict(self.rows[-1])
+            if deletes and key in rows:
+                del rows[key]
+                self.log.append((place, DELETE, key, None))
+            else:
+                operation = UPDATE if key in rows else INSERT
+                rows[key] = 1000 + number
+                self.log.append((place, operation, key, rows[key]))
+            self.rows.append(rows)
+
+    def at(self, place: int) -> dict[int, int]:
+        return self.rows[min(place - BEGUN, len(self.rows) - 1)]
+
+    def versions(self, late: set[int]) -> set[tuple[int, int, int, int | None]]:
+        """The intervals of all versions, but for those of the keys in `late` that ended before the
+        snapshot read them."""
+        made: set[tuple[int, int, int, int | None]] = set()
+        for key in range(KEYS):
+            begun = BEGUN if key in self.rows[0] else None
+            value = self.rows[0].get(key, 0)
+            for place, operation, changed, new in self.log:
+                if changed != key:
+                    continue
+                is_unknown = key in late and begun == BEGUN and place <= TAKEN
+                if begun is not None and not is_unknown:
+                    made.add((key, value, begun, place))
+                begun = None if operation is DELETE else place
+                value = new or 0
+            if begun is not None:
+                made.add((key, value, begun, None))
+        return made
+
+
+@given(
+    first=st.dictionaries(st.integers(0, KEYS - 1), st.integers(0, 9)),
+    drawn=st.lists(st.tuples(st.integers(0, KEYS - 1), st.booleans()), max_size=40),
+    late=st.sets(st.integers(0, KEYS - 1)),
+    sizes=st.lists(st.integers(1, 12), min_size=1),
+)
+def test_a_history_shows_no_value_before_the_change_that_made_it(
+    first: dict[int, int],
+    drawn: list[tuple[int, bool]],
+    late: set[int],
+    sizes: list[int],
+) -> None:
+    source, history = Source(first, drawn), History()
+    early = [(BEGUN, READ, key, first[key]) for key in first if key not in late]
+    history.apply(*early, taken=None)
+    shown = source.at(TAKEN)
+    history.apply(*[(BEGUN, READ, key, shown[key]) for key in shown if key in late], taken=TAKEN)
+    log, sizes = list(source.log), list(sizes)
+    while log:
+        size = sizes.pop() if len(sizes) > 1 else sizes[0]
+        history.apply(*log[:size], taken=TAKEN)
+        del log[:size]
+    assert history.intervals() == source.versions(late)
+
+
+def test_rows_and_changes_that_waited_are_applied_in_one_micro_batch() -> None:
+    history = History()
+    history.apply((BEGUN, READ, 1, 7), (20, UPDATE, 1, 7), (40, UPDATE, 1, 8), taken=TAKEN)
+    assert history.intervals() == {(1, 7, 20, 40), (1, 8, 40, None)}
+
+
+def test_a_change_at_the_place_of_the_snapshot_is_in_its_rows() -> None:
+    history = History()
+    history.apply((BEGUN, READ, 1, 7), taken=TAKEN)
+    history.apply((TAKEN, UPDATE, 1, 7), taken=TAKEN)
+    assert history.intervals() == {(1, 7, TAKEN, None)}
+
+
+def test_a_row_that_was_deleted_before_it_was_read_has_no_version_with_unknown_values() -> None:
+    history = History()
+    history.apply((BEGUN, READ, 1, 7), taken=TAKEN)
+    history.apply((20, UPDATE, 2, None), (21, DELETE, 2, None), taken=TAKEN)
+    assert history.intervals() == {(1, 7, BEGUN, None)}
+    with pytest.raises(HeadraceError, match=r"replicas\.value_unknown"):
+        history.apply((31, UPDATE, 3, None), taken=TAKEN)
+
+
+def test_a_change_log_has_the_row_at_the_place_where_it_was_read() -> None:
+    rows = log_rows(
+        [changes((BEGUN, READ, 1, 7), (20, UPDATE, 1, 7), (40, UPDATE, 1, 8))],
+        SCHEMA,
+        snapshot_place=SEQUENCES.beginning(TAKEN),
+    )
+    assert rows["__op"].to_pylist() == ["u", "r", "u"]
+    assert rows["__position"].to_pylist() == sorted(rows["__position"].to_pylist())
+
+
+def test_a_truncate_removes_versions_that_were_read_after_it(tmp_path: Any) -> None:
+    table = FolderTable(
+        tmp_path, with_own_columns(TableName(("shop",), "orders"), SCHEMA, Mode.HISTORY)
+    )
+    history = History()
+    history.apply((BEGUN, READ, 1, 5), taken=None)
+    history.apply((BEGUN, READ, 2, 7), taken=TAKEN)
+    assert history.current is not None
+    storage = table.storage
+    files = write_files(storage, history.current.select(storage.schema.names), "versions")
+    end = sequence(20, RowKind.TRANSACTION, 1), 20_000_000
+    done = close_versions(CloseStep(storage, files, "closed", end, drops_later=True))
+    assert done.closed == 1
+    assert [file.rows for file in done.files] == [1]
