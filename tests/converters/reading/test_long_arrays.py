@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from random import Random
 from typing import Any, TypeVar
 
@@ -21,8 +22,10 @@ from headrace.converters.reading.avro_schemas import load_avro, read_value
 
 T = TypeVar("T")
 MOST_BYTES = 980_000
-_MOST_SECONDS = 2.5
-"""Two, and what a busy machine may add; it was more than four."""
+_MOST_TIMES = 12
+"""At most so many times what Python takes for the texts of a million decimals, about 0.2 s on a quiet
+machine: two and a half seconds there, and as much more as everything takes on a busy one."""
+_TRIES = 5
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 _FIXED = {"type": "fixed", "name": "f", "size": 1, "logicalType": "decimal", "scale": 1}
 
@@ -58,6 +61,11 @@ _ITEMS: dict[str, tuple[Any, bytes | Callable[[], bytes], int]] = {
 }
 
 
+def yardstick() -> list[str]:
+    """The texts of a million decimals."""
+    return [str(Decimal(number)) for number in range(1_000_000)]
+
+
 def measured(function: Callable[[], T]) -> tuple[T, float]:
     """The result of a call, and the seconds of processor time that it took."""
     begun = time.process_time()
@@ -66,7 +74,7 @@ def measured(function: Callable[[], T]) -> tuple[T, float]:
 
 
 @pytest.mark.parametrize("name", _ITEMS)
-def test_so_many_small_values_as_a_record_holds_take_less_than_two_seconds(name: str) -> None:
+def test_so_many_small_values_as_a_record_holds_take_little_time(name: str) -> None:
     items, given, size = _ITEMS[name]
     raw = given() if callable(given) else given
     count = (len(raw) if len(raw) > 8 else 490_000 if name == "records" else MOST_BYTES) // size
@@ -78,6 +86,7 @@ def test_so_many_small_values_as_a_record_holds_take_less_than_two_seconds(name:
             _, cell = cell_of(kind.schema, read_value(kind, body))
         return form_of(kind.schema)[2](cell)
 
+    _, base = measured(yardstick)
     value, reading = measured(read)
     assert isinstance(value, list)
     assert len(value) == count
@@ -88,8 +97,10 @@ def test_so_many_small_values_as_a_record_holds_take_less_than_two_seconds(name:
     ):
         written, writing = measured(write)
         assert len(written) >= count
-        for _ in range(2):  # something may disturb a call
-            if reading + writing >= _MOST_SECONDS:
-                reading = min(reading, measured(read)[1])
-                writing = min(writing, measured(write)[1])
-        assert reading + writing < _MOST_SECONDS
+        tries = 1
+        while reading + writing >= _MOST_TIMES * base and tries < _TRIES:
+            # Something has disturbed a call; the yardstick of the same moment says how much.
+            base = measured(yardstick)[1]
+            reading, writing = measured(read)[1], measured(write)[1]
+            tries += 1
+        assert reading + writing < _MOST_TIMES * base
