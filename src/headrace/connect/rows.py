@@ -61,7 +61,7 @@ TRANSACTION_NUMBERS = 8
 SEQUENCE_LENGTH, SHORT_SEQUENCE_LENGTH = 57, 41
 """The length of `sequence` in characters: epoch(4) position(32) kind(1) ordinal(12) part(8),
 hexadecimal; in the short form, of ranges planned with offsets of version 1, the position has 16."""
-_DIGITS_BESIDES_POSITION = 25
+EPOCH_DIGITS, DIGITS_AFTER_POSITION = 4, 21
 
 BEGIN, ENDING = ord("B"), ord("E")
 """Operations of a transaction's border records; no envelope shows them."""
@@ -109,7 +109,7 @@ class Sequences:
     def beginning(self, place: int) -> str:
         """Return the epoch and the position at the beginning of the sequences of records at a
         place in the log."""
-        digits = self.length - _DIGITS_BESIDES_POSITION
+        digits = self.length - EPOCH_DIGITS - DIGITS_AFTER_POSITION
         return f"{self.epoch:04x}{place:0{digits}x}"
 
 

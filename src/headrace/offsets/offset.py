@@ -24,13 +24,15 @@ OffsetObject = Mapping[str, Any]
 P = TypeVar("P", bound=Position)
 
 
-def snapshot_place(offset: OffsetObject) -> str:
-    """Return the beginning of the sequences that changes have at the place of the log at which an
-    offset's snapshot was taken; empty: its rows are as old as their own sequences say."""
-    if "consistent" not in offset:
+def shown_until(offset: OffsetObject, place: int = 0) -> str:
+    """Return the beginning of the sequences of the first changes that rows of an offset's snapshot
+    do not show: of those at `place`, or at the place where the snapshot was taken if that is later.
+    Empty: the rows are as old as their own sequences say."""
+    place = max(place, offset.get("consistent", 0))
+    if not place:
         return ""
     length = SHORT_SEQUENCE_LENGTH if offset["v"] == 1 else SEQUENCE_LENGTH
-    return Sequences(offset["epoch"], length).beginning(offset["consistent"])
+    return Sequences(offset["epoch"], length).beginning(place)
 
 
 @dataclass(frozen=True)

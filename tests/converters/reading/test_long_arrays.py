@@ -23,8 +23,8 @@ from headrace.converters.reading.avro_schemas import load_avro, read_value
 T = TypeVar("T")
 MOST_BYTES = 980_000
 _MOST_TIMES = 12
-"""At most so many times what Python takes for the texts of a million decimals, about 0.2 s on a quiet
-machine: two and a half seconds there, and as much more as everything takes on a busy one."""
+"""At most so many times what Python takes for the texts of a million decimals, about 0.2 s on a
+quiet machine: two and a half seconds there, and more where everything takes more."""
 _TRIES = 5
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 _FIXED = {"type": "fixed", "name": "f", "size": 1, "logicalType": "decimal", "scale": 1}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,8 +94,9 @@ def maintain(
     before `older_than` expire, unless somebody else has changed rows: they show it to the query.
     Raises HeadraceError, OSError."""
     unfinished = UnfinishedFiles(state)
-    for left in unfinished.left(lambda noted: not noted.prefix.startswith(_ERASURE)):
-        _delete_left(lake, left)
+    unfinished.finish(
+        lambda note: not note.prefix.startswith(_ERASURE), partial(_delete_left, lake)
+    )
     for name in names:
         try:
             table = lake.table(name)
@@ -116,25 +118,32 @@ def maintain(
         yield Upkeep(name, merged, added)
 
 
-def _delete_left(lake: Lake, left: Unfinished) -> None:
-    """Delete files that a killed process left, unless they may be in a version of the table."""
+def _delete_left(lake: Lake, note: Unfinished) -> None:
+    """Delete files that a killed process left, unless they may be in a version of the table. Raises
+    HeadraceError, OSError."""
     try:
-        table = lake.table(left.name)
+        table = lake.table(note.name)
     except HeadraceError as error:
         if error.code != NAME_NOT_TAKEN:
             raise
         return
     if table is None:
         return
-    if left.is_committing:
-        log.info(
+    begun = table.begin(ColumnChange())
+    if not note.is_committing:
+        if deleted := begun.storage.sweep(note.prefix):
+            log.info("%s: %s of a killed process deleted", note.name, counted(deleted, "file"))
+    elif not any(_name_of(file).startswith(note.prefix) for file in begun.files):
+        log.warning(
             "%s: a process was killed while it committed files whose names begin with %s: they "
             "stay, because a version of the table may have them",
-            left.name,
-            left.prefix,
+            note.name,
+            note.prefix,
         )
-    elif deleted := table.begin(ColumnChange()).storage.sweep(left.prefix):
-        log.info("%s: %s of a killed process deleted", left.name, counted(deleted, "file"))
+
+
+def _name_of(file: DataFile) -> str:
+    return file.path.rpartition("/")[2]
 
 
 def erase_from(
@@ -169,12 +178,16 @@ def erase_from(
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     unfinished = UnfinishedFiles(state)
     done = erase(table, values, runner, unfinished)
-    # The command has the query's state for itself, so an erasure of another host has ended.
-    erasures = unfinished.left(
-        lambda noted: noted.name == table_name and noted.prefix.startswith(_ERASURE), is_alone=True
-    )
-    for left in erasures:
-        _finish_erasure(table, left)
+    # All former versions have expired. The command has the query's state for itself, so an erasure
+    # of another host has ended; a merge may run beside it.
+    for is_erasure in (True, False):
+        unfinished.finish(
+            lambda note, is_erasure=is_erasure: (
+                note.name == table_name and note.prefix.startswith(_ERASURE) is is_erasure
+            ),
+            partial(_finish_erasure, table),
+            is_alone=is_erasure,
+        )
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):
@@ -232,7 +245,8 @@ def _erased(
     runner: Runner,
     committing: Committing,
 ) -> Erased:
-    """Erase the rows of the keys. Raises as `erase`, after a conflict without new files."""
+    """Erase the rows of the keys. After a conflict the new files are deleted. Raises as
+    `erase`."""
     steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
     try:
         done = runner.run(erase_keys, steps)
@@ -255,13 +269,12 @@ def _erased(
     return Erased(sum(erasure.rows for erasure in done), len(removed))
 
 
-def _finish_erasure(table: LakeTable, left: Unfinished) -> None:
-    """Delete the files that an erasure that was killed would have deleted. All former versions of
-    the table have expired."""
+def _finish_erasure(table: LakeTable, note: Unfinished) -> None:
+    """Delete the files that a killed process left or would have deleted. All former versions of the
+    table have expired. Raises HeadraceError, OSError."""
     begun = table.begin(ColumnChange())
-    if not left.is_committing:
-        begun.storage.sweep(left.prefix)
-    _delete(begun.storage, {*left.deletes} - {file.path for file in begun.files})
+    begun.storage.sweep(note.prefix, begun.files)
+    _delete(begun.storage, {*note.deletes} - {file.path for file in begun.files})
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
@@ -331,7 +344,8 @@ def merge_small_files(
     """Merge the files of a table that are worth it; returns the number of these, and of the new
     files, whose names begin with `name`. With `only_small` large files with many dead rows stay.
     `properties` are set by the commit; `unfinished` notes the files until then. Gives up if the
-    table's query keeps committing. Raises HeadraceError, OSError, and leaves no files then."""
+    table's query keeps committing. Leaves no files if it fails before the commit. Raises
+    HeadraceError, OSError."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
         file_name = f"{name}{uuid.uuid4().hex[:8]}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headrace.offsets.offset import snapshot_place
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.lake import (
     BATCH,
@@ -36,11 +34,6 @@ class MicroBatch:
     position: str
     is_boundary: bool = False
     run: str = ""
-
-    @property
-    def snapshot_place(self) -> str:
-        """See headrace.offsets.offset."""
-        return snapshot_place(json.loads(self.position))
 
     @property
     def name(self) -> str:

@@ -369,7 +369,6 @@ class Replica:
                 renamed=renamed,
                 is_copied=work.is_copied,
                 foreign=frozenset(c.name for c in former.columns if c.is_foreign),
-                snapshot_place=batch.snapshot_place,
             ),
             self._runner,
         )

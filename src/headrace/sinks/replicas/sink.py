@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -224,9 +224,13 @@ class ReplicaSink(BatchSink):
         parts = described(self._state, batch)
         if parts is None:
             parts = of_rows(iter(self.rows_of(frame).to_batches()))
+        offset = planned_offset(self._checkpoint, batch) or {}
+        shown_until = self._cuts.shown_until(batch, offset)
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
-            tables.setdefault(self._table_name(part.topic), []).append(part)
+            until = shown_until if part.first < shown_until else ""
+            placed = replace(part, shown_until=until)
+            tables.setdefault(self._table_name(part.topic), []).append(placed)
         self._end = noted_end(self._state, batch)
         rules = self._rules(batch)
         self._waiting.begin(rules)
@@ -234,7 +238,6 @@ class ReplicaSink(BatchSink):
             tables.setdefault(name, [])
         if not rules.is_staged:
             self._take_over(batch)
-        offset = planned_offset(self._checkpoint, batch) or {}
         before = planned_offset(self._checkpoint, batch - 1) or {}
         is_read = self._config.snapshot_filter().accepts
         self._copies.request_epoch(before, offset, self._sources, is_read)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.offsets.offset import OffsetSummary
+from headrace.offsets.offset import OffsetSummary, shown_until
 from headrace.sinks.replicas.cuts import taking
 from headrace.sinks.replicas.cuts.taking import NewerRows
 
@@ -78,6 +78,28 @@ def test_a_micro_batch_whose_rows_are_read_again_has_no_cut_until_the_log_reache
     assert not again.are_reached(6, end(69))
     assert runs.start().are_reached(7, end(70))
     assert again.are_reached(8, end(1))
+
+
+def test_rows_that_are_read_again_show_changes_up_to_the_end_of_the_log(runs: Runs) -> None:
+    runs.plan(5, {"snapshot": {}})
+    killed = runs.start()
+    assert killed.reread(4) == 0
+    assert killed.reread(5) == 0  # the database does not answer
+    assert killed.reread(5) == 70
+    assert runs.start().reread(5) == 70
+    assert killed.reread(6) == 0
+    assert runs.start().are_reached(6, end(70))
+
+
+@pytest.mark.parametrize(("place", "expected"), [(0, 30), (20, 30), (70, 70)])
+def test_rows_show_changes_up_to_the_place_where_they_were_read(place: int, expected: int) -> None:
+    offset = {"v": 2, "epoch": 3, "consistent": 30}
+    assert shown_until(offset, place) == f"0003{expected:032x}"
+    assert shown_until({"v": 1, "epoch": 3, "consistent": 30}, place) == f"0003{expected:016x}"
+
+
+def test_rows_of_a_snapshot_that_was_not_interrupted_are_as_old_as_their_sequences_say() -> None:
+    assert shown_until({"v": 2, "epoch": 3}) == ""
 
 
 def test_a_finished_micro_batch_and_one_without_rows_of_queries_have_cuts(runs: Runs) -> None:

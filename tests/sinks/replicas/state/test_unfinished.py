@@ -16,6 +16,7 @@ from headrace.sinks.replicas.maintaining import erase_from, maintain, note_table
 from headrace.sinks.replicas.runners import HereRunner
 from headrace.sinks.replicas.state.unfinished import UnfinishedFiles
 from tests.sinks.replicas.applying.folder_lake import FolderLake
+from tests.sinks.replicas.applying.folder_storage import FolderStorage
 from tests.sinks.replicas.applying.test_upkeep import NAME, apply, ids, new_replica
 
 WRITES = """
@@ -111,20 +112,29 @@ def test_an_erasure_that_was_killed_after_its_commit_is_finished_by_the_next_one
     data = lake.folder / "data"
     former = data / "former.parquet"
     former.write_text("rows with the key")
+    Writer(state, lake, "headrace-compaction-killed", "nothing").end(kills=True)
     live = next(iter(lake.kept.files))
     Writer(state, lake, "headrace-erasure-killed", str(former), live).end(kills=True)
-    upkeep(lake, state)
-    assert former.exists(), "a merge finishes no erasure"
     erase(7)
     assert not former.exists()
+    assert not any("killed" in name for name in lake.names)
     assert ids(lake) == [number for number in range(40) if number != 7]
     assert not notes(state)
 
 
+def taken(unfinished: UnfinishedFiles, **options: bool) -> list[tuple[str, bool, tuple[str, ...]]]:
+    """What ended processes have noted; the notes are deleted."""
+    found: list[tuple[str, bool, tuple[str, ...]]] = []
+    unfinished.finish(
+        lambda note: True,
+        lambda note: found.append((note.prefix, note.is_committing, note.deletes)),
+        **options,
+    )
+    return found
+
+
 @pytest.mark.parametrize("begins_commit", [False, True])
-def test_an_error_leaves_a_note_only_if_the_commit_may_have_been_made(
-    state: Path, begins_commit: bool
-) -> None:
+def test_an_error_leaves_the_note(state: Path, begins_commit: bool) -> None:
     unfinished = UnfinishedFiles(state)
 
     def fail() -> None:
@@ -135,22 +145,68 @@ def test_an_error_leaves_a_note_only_if_the_commit_may_have_been_made(
 
     with pytest.raises(HeadraceError):
         fail()
-    left = list(unfinished.left(lambda note: True))
-    assert [(note.name, note.prefix, note.deletes) for note in left] == (
-        [(NAME, "prefix", ("a",))] if begins_commit else []
-    )
+    deletes = ("a",) if begins_commit else ()
+    assert taken(unfinished) == [("prefix", begins_commit, deletes)]
+    assert not notes(state)
+
+
+def test_a_note_that_a_kill_has_cut_says_as_much_as_it_has(state: Path) -> None:
+    unfinished = UnfinishedFiles(state)
+    with pytest.raises(KeyboardInterrupt), unfinished.writing(NAME, "prefix"):
+        raise KeyboardInterrupt
+    (path,) = notes(state)
+    line = path.read_text()
+    path.write_text(line + '{"is_commit')
+    assert taken(unfinished) == [("prefix", True, ())]
+    path.write_text(line[:20])
+    assert not taken(unfinished)
+    assert not notes(state)
+
+
+def test_a_note_stays_if_its_files_cannot_be_deleted(
+    lake: FolderLake, state: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    Writer(state, lake, "headrace-compaction-killed").end(kills=True)
+    with monkeypatch.context() as broken:
+
+        def fail(*_: object) -> int:
+            raise OSError("the storage does not answer")
+
+        broken.setattr(FolderStorage, "sweep", fail)
+        upkeep(lake, state)
+    assert "headrace-compaction-killed" in caplog.text
+    assert "the storage does not answer" in caplog.text
+    assert notes(state)
+    upkeep(lake, state)
+    assert not notes(state)
+    assert not any("killed" in name for name in lake.names)
+
+
+def test_a_process_that_another_one_took_as_ended_does_not_commit(state: Path) -> None:
+    unfinished = UnfinishedFiles(state)
+
+    def write() -> None:
+        with unfinished.writing(NAME, "prefix") as committing:
+            (path,) = notes(state)
+            path.unlink()  # as on a file system whose locks another host does not see
+            committing(())
+
+    with pytest.raises(HeadraceError, match=r"another process took this one as ended") as caught:
+        write()
+    assert caught.value.code == "replicas.conflict"
 
 
 def test_a_note_of_another_host_counts_after_a_day(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unfinished = UnfinishedFiles(state)
-    with pytest.raises(KeyboardInterrupt), unfinished.writing(NAME, "prefix"):
-        raise KeyboardInterrupt
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt), unfinished.writing(NAME, "prefix"):
+            raise KeyboardInterrupt
     monkeypatch.setattr("platform.node", lambda: "another host")
-
-    assert not list(unfinished.left(lambda note: True))
-    (path,) = state.glob("unfinished/*.json")
+    assert not taken(unfinished)
+    path, _ = notes(state)
     long_ago = time.time() - 90_000
     os.utime(path, (long_ago, long_ago))
-    assert [note.name for note in unfinished.left(lambda note: True)] == [NAME]
+    assert len(taken(unfinished)) == 1
+    assert len(taken(unfinished, is_alone=True)) == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.offsets.offset import shown_until
 from headrace.sinks.replicas.changes.parts import parts_folder
 from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import TableName
@@ -64,7 +66,13 @@ class Lakes:
             replica = Replica(lake, table, ReplicaOptions.of(MODES), HereRunner(), comments)
             position = json.dumps(self.reader.offsets[-1])
             batch = MicroBatch("12345678-query", self.batches, position)
-            own = [part for part in parts if part.topic == topic]
+            # As the sink does; the rows of a range are read once here.
+            until = shown_until(self.reader.offsets[-1])
+            own = [
+                replace(part, shown_until=until if part.first < until else "")
+                for part in parts
+                if part.topic == topic
+            ]
             replica.apply(batch, own, parts_folder(self.reader.written.folder))
 
     def rows(self, name: str, place: str) -> list[Row]:

@@ -96,16 +96,6 @@ class Batch:
     foreign: frozenset[str] = frozenset()
     """Columns that the source does not have: rows of a replica keep their values there; other rows
     have null."""
-    snapshot_place: str = ""
-    """The beginning of the sequences at the place at which the rows of the snapshot were read, if
-    that is later than their own sequences say (empty: it is not)."""
-
-    @property
-    def shown_place(self) -> str:
-        """`snapshot_place` if there are changes up to it; empty: all changes are after it."""
-        length = len(self.snapshot_place)
-        is_shown = any(part.first[:length] <= self.snapshot_place for part in self.parts)
-        return self.snapshot_place if is_shown else ""
 
     @property
     def truncated(self) -> str:
@@ -122,10 +112,10 @@ class Batch:
     def folding(self, some_keys: SomeKeys | None = None) -> Folding:
         """Return the fold of the changes of some keys, or of all."""
         key = self.schema.key
+        parts = [part for part in self.parts if part.path]
         tables = [
             read_part(self.folder, part, key, some_keys, self.renamed.get(part.path))
-            for part in self.parts
-            if part.path
+            for part in parts
         ]
         if self.mode is Mode.HISTORY:
             return Versions(
@@ -135,7 +125,7 @@ class Batch:
                 drops_unknown=self.is_copied,
                 defaults=self.defaults,
                 table=self.table,
-                snapshot_place=self.shown_place,
+                shown_until=[part.shown_until for part in parts],
             )
         return Folding(
             tables,
@@ -304,7 +294,6 @@ class _Application:
                 batch.renamed,
                 truncates if group is groups[0] else (),
                 batch.table,
-                batch.shown_place,
             )
             for group in groups
         ]

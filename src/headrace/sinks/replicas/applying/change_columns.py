@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
     from headrace.sinks.replicas.lake import TableSchema
 
-_EPOCH_DIGITS = 4
-_DIGITS_AFTER_POSITION = 21
-"""The characters of a sequence after its position: the kind, the ordinal and the part."""
-
 
 class ChangeColumns:
     """The changes of one table, given as tables in any order with the columns that the module
     `changes.part` describes. Columns that changes lack, because they are older, have the value of
-    `defaults`, or null; columns that `schema` lacks are left out. `table` is for messages."""
+    `defaults`, or null; columns that `schema` lacks are left out. `table` is for messages.
+    `shown_until` is that of the part of each table (see Part; empty: of no part)."""
 
     def __init__(
         self,
@@ -40,8 +37,10 @@ class ChangeColumns:
         schema: TableSchema,
         defaults: Mapping[str, object] | None = None,
         table: str = "",
+        shown_until: Sequence[str] = (),
     ) -> None:
         self._tables, self._schema = tables, schema
+        self._shown_until = shown_until or [""] * len(tables)
         self._defaults, self._table = defaults or {}, table
         self.count = sum(changes.num_rows for changes in tables)
         """The number of changes."""
@@ -69,28 +68,34 @@ class ChangeColumns:
             [chunk for changes in self._tables for chunk in changes[name].cast(kind).chunks], kind
         )
 
-    def places(self, snapshot_place: str = "") -> pa.ChunkedArray:
-        """Return the places of the changes in the order of the source: their sequences, but for
-        rows that a snapshot read later than these say, at `snapshot_place` (see Batch)."""
-        sequences = self.own(SEQUENCE, pa.string())
-        length = len(snapshot_place)
-        if not length or not self.count:
-            return sequences
-        beginnings = pc.utf8_slice_codeunits(sequences, 0, length)
-        rests = pc.utf8_slice_codeunits(sequences, length)
-        epoch = snapshot_place[:_EPOCH_DIGITS]
-        is_later = pa.array(self.numbers(OPERATION, np.int8) == Operation.READ)
-        for condition in (
-            pc.less(beginnings, snapshot_place),
-            pc.starts_with(beginnings, epoch),
-            pc.starts_with(rests, str(int(RowKind.SNAPSHOT))),
-            pc.equal(pc.utf8_length(rests), _DIGITS_AFTER_POSITION),
-        ):
-            is_later = pc.and_(is_later, condition)
-        if not pc.any(is_later).as_py():
-            return sequences
-        moved = pc.binary_join_element_wise(snapshot_place, rests, "")
-        return pc.if_else(is_later, moved, sequences)
+    def positions(self) -> pa.ChunkedArray:
+        """Return the positions of the changes in the order of the source: their sequences, but for
+        rows of a snapshot the place at which they were read, if that is later."""
+        chunks: list[pa.Array] = []
+        for changes, shown_until in zip(self._tables, self._shown_until, strict=True):
+            sequences = changes[SEQUENCE].cast(pa.string())
+            if shown_until:
+                rest = pc.utf8_slice_codeunits(sequences, len(shown_until))
+                is_later = pc.less(sequences, shown_until)
+                for condition in (
+                    pc.equal(changes[OPERATION], int(Operation.READ)),
+                    pc.starts_with(rest, str(int(RowKind.SNAPSHOT))),
+                ):
+                    is_later = pc.and_(is_later, condition)
+                moved = pc.binary_join_element_wise(shown_until, rest, "")
+                sequences = pc.if_else(is_later, moved, sequences)
+            chunks += sequences.chunks
+        return pa.chunked_array(chunks, pa.string())
+
+    def are_shown(self) -> NDArray[np.bool_]:
+        """Return a mask of the changes that rows of a snapshot may show."""
+        masks = [
+            pc.less(changes[SEQUENCE].cast(pa.string()), shown_until).to_numpy()
+            if shown_until
+            else np.zeros(changes.num_rows, np.bool_)
+            for changes, shown_until in zip(self._tables, self._shown_until, strict=True)
+        ]
+        return np.concatenate(masks) if masks else np.zeros(0, np.bool_)
 
     def numbers(self, name: str, kind: type) -> NDArray:
         """Return such a column of numbers."""

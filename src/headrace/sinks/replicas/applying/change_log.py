@@ -51,7 +51,7 @@ class LogStep:
     """The argument of the step that writes some parts: those with files in `folder`, with new names
     of columns by former ones, by the path of the part. `schema` has the columns of the source,
     `truncates` are the sequences and times (microseconds) of every TRUNCATE to add; `table` is for
-    messages, `snapshot_place` as in Batch."""
+    messages."""
 
     parts: Sequence[Part]
     folder: Path
@@ -61,7 +61,6 @@ class LogStep:
     renamed: Mapping[str, Mapping[str, str]]
     truncates: Sequence[tuple[str, int]] = ()
     table: str = ""
-    snapshot_place: str = ""
 
 
 def truncates_of(parts: Sequence[Part]) -> list[tuple[str, int]]:
@@ -96,7 +95,8 @@ def write_log(step: LogStep) -> tuple[list[DataFile], int]:
     tables = [
         read_part(step.folder, part, (), None, step.renamed.get(part.path)) for part in step.parts
     ]
-    rows = log_rows(tables, step.schema, step.truncates, step.table, step.snapshot_place)
+    shown_until = [part.shown_until for part in step.parts]
+    rows = log_rows(tables, step.schema, step.truncates, step.table, shown_until)
     columns = [column.name for column in step.storage.schema.columns]
     return write_files(step.storage, rows.select(columns), step.name), rows.num_rows
 
@@ -106,13 +106,13 @@ def log_rows(
     schema: TableSchema,
     truncates: Sequence[tuple[str, int]] = (),
     table: str = "",
-    snapshot_place: str = "",
+    shown_until: Sequence[str] = (),
 ) -> pa.Table:
     """Return the rows of changes: the columns of `schema` and those of a change log, in the order
     of the source."""
-    changes = ChangeColumns(tables, schema, table=table)
+    changes = ChangeColumns(tables, schema, table=table, shown_until=shown_until)
     places = [
-        *changes.places(snapshot_place).chunks,
+        *changes.positions().chunks,
         pa.array([place for place, _ in truncates], pa.string()),
     ]
     order = log_order([pa.chunked_array(places)])

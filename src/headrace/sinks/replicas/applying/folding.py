@@ -64,7 +64,7 @@ class Folding:
     `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown` rows with a
     value that is found nowhere are left out: for tables that are being copied, where the copy
     brings these rows. No change carries the columns in `foreign`: a row keeps its value there, and
-    a new row has null. `table` is for messages.
+    a new row has null. `table` is for messages, `shown_until` as for ChangeColumns.
 
     Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
     """
@@ -80,9 +80,14 @@ class Folding:
         defaults: Mapping[str, object] | None = None,
         foreign: frozenset[str] = frozenset(),
         table: str = "",
+        shown_until: Sequence[str] = (),
     ) -> None:
         self._changes = ChangeColumns(
-            [_after(table_of_part, truncated) for table_of_part in changes], schema, defaults, table
+            [_after(table_of_part, truncated) for table_of_part in changes],
+            schema,
+            defaults,
+            table,
+            shown_until,
         )
         self._schema = schema
         self._soft = soft_deletes
@@ -196,7 +201,7 @@ class Folding:
             if name in self._foreign:
                 continue
             is_unknown = must & (places == ABSENT)
-            unknown = int((is_unknown & ~self._may_lack_values(self._rows)).sum())
+            unknown = int((is_unknown & ~self._may_lack_values()).sum())
             if unknown:
                 raise HeadraceError(
                     "replicas.value_unknown",
@@ -209,9 +214,9 @@ class Folding:
         known = known | must
         return None if known.all() else known
 
-    def _may_lack_values(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return a mask of the changes that are left out if a value is found nowhere."""
-        return np.full(len(rows), self._drops_unknown)
+    def _may_lack_values(self) -> NDArray[np.bool_]:
+        """Return a mask of the rows that are left out if a value is found nowhere."""
+        return np.full(len(self._rows), self._drops_unknown)
 
     def _unavailable_flags(self) -> dict[str, NDArray[np.bool_]]:
         """Return masks of the changes that do not carry a value, for each column with such

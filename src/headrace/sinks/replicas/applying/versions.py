@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.rows import RowKind
+from headrace.connect.rows import DIGITS_AFTER_POSITION, EPOCH_DIGITS, RowKind
 from headrace.sinks.replicas.applying.equality import equal_values
 from headrace.sinks.replicas.applying.folding import Folding
 from headrace.sinks.replicas.applying.gathering import gathered
@@ -54,10 +54,11 @@ class Versions(Folding):
     equals the version before it. The current versions that the table has of the touched keys come
     again, closed by the first change of their key, or as they are without one.
 
-    The rows of a snapshot that was taken at `snapshot_place` (see Batch) show changes that the log
-    brings after them. Their versions begin at that place, and the first such change takes their
-    place: what was valid before it is not known. Such a change is left out if the log does not
-    carry a value and the snapshot did not find the row.
+    Rows of a snapshot may have been read after changes that the log brings later (see
+    `Part.shown_until`). The version of such a row begins where it was read. The first change before
+    that position replaces the version instead of closing it, because nobody read what was valid
+    before the change. If the table has a version of the row that the same snapshot read earlier,
+    the row that was read again makes none.
     """
 
     def __init__(
@@ -69,19 +70,17 @@ class Versions(Folding):
         drops_unknown: bool = False,
         defaults: Mapping[str, object] | None = None,
         table: str = "",
-        snapshot_place: str = "",
+        shown_until: Sequence[str] = (),
     ) -> None:
-        self._snapshot_place = snapshot_place
-        deletes = [_deletes(changes, schema, truncate) for truncate in truncates]
+        made = [_deletes(changes, schema, truncate) for truncate in truncates]
+        deletes = [table_of_deletes for table_of_deletes in made if table_of_deletes is not None]
         super().__init__(
-            [
-                *changes,
-                *(table_of_deletes for table_of_deletes in deletes if table_of_deletes is not None),
-            ],
+            [*changes, *deletes],
             schema,
             drops_unknown=drops_unknown,
             defaults=defaults,
             table=table,
+            shown_until=[*(shown_until or [""] * len(changes)), *[""] * len(deletes)],
         )
 
     def _chosen(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -111,9 +110,9 @@ class Versions(Folding):
         deletes = np.flatnonzero(self._operations == Operation.DELETE)
         # Entries are versions of changes, stored versions, and deletes, which have no row.
         keys = np.concatenate([self._keys[self._made], numbers, self._keys[deletes]])
-        changed = self._changes.places(self._snapshot_place)
+        positions = self._changes.positions()
         places = _joined(
-            [gathered(changed, self._made), stored[FROM_PLACE], gathered(changed, deletes)]
+            [gathered(positions, self._made), stored[FROM_PLACE], gathered(positions, deletes)]
         )
         times = _joined(
             [
@@ -166,36 +165,39 @@ class Versions(Folding):
         }
         return pa.table(stored), numbers[rows]
 
-    def _is_shown(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return a mask of the changes that the rows of the snapshot show."""
-        if not self._snapshot_place or not len(rows):
-            return np.zeros(len(rows), np.bool_)
-        places = gathered(self._changes.own(SEQUENCE, pa.string()), rows)
-        # What is at the place itself is shown, too.
-        beginnings = pc.utf8_slice_codeunits(places, 0, len(self._snapshot_place))
-        is_shown: NDArray[np.bool_] = pc.less_equal(beginnings, self._snapshot_place).to_numpy()
-        return is_shown
-
-    def _may_lack_values(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See Folding."""
-        return super()._may_lack_values(rows) | self._is_shown(rows)
+    def _may_lack_values(self) -> NDArray[np.bool_]:
+        """See Folding: also changes of a row that the snapshot did not find, because a later one
+        deletes it."""
+        are_shown = self._changes.are_shown()
+        last_deletes = np.full(len(self.key_set), ABSENT, np.int64)
+        deletes = np.flatnonzero(are_shown & (self._operations == Operation.DELETE))
+        np.maximum.at(last_deletes, self._keys[deletes], self._ranks[deletes])
+        are_deleted = self._ranks[self._rows] < last_deletes[self._keys[self._rows]]
+        may_lack: NDArray[np.bool_] = super()._may_lack_values() | are_deleted
+        return may_lack
 
     def _superseded(
-        self, entries: NDArray[np.int64], keys: NDArray[np.int64], places: pa.ChunkedArray
+        self,
+        entries: NDArray[np.int64],
+        keys: NDArray[np.int64],
+        places: pa.ChunkedArray,
     ) -> NDArray[np.bool_]:
-        """Return which entries are rows of a snapshot that show the next entry of their key."""
+        """Return which entries are rows of a snapshot that show the next entry of their key, or
+        that were read again."""
         superseded = np.zeros(len(entries), np.bool_)
-        length = len(self._snapshot_place)
-        if not length or not len(entries):
+        if len(entries) < 2:
             return superseded
         ordered = gathered(places, entries)
-        beginnings = pc.utf8_slice_codeunits(ordered, 0, length)
-        is_of_snapshot = pc.starts_with(
-            pc.utf8_slice_codeunits(ordered, length), str(int(RowKind.SNAPSHOT))
-        )
-        shows_next = pc.and_(pc.greater_equal(beginnings[:-1], beginnings[1:]), is_of_snapshot[:-1])
         is_same_key = keys[entries[:-1]] == keys[entries[1:]]
-        superseded[:-1] = shows_next.to_numpy() & is_same_key
+        of_snapshot = pc.starts_with(
+            pc.utf8_slice_codeunits(ordered, -DIGITS_AFTER_POSITION), str(int(RowKind.SNAPSHOT))
+        ).to_numpy()
+        shows_next = pc.greater(ordered[:-1], ordered[1:]).to_numpy() & of_snapshot[:-1]
+        superseded[:-1] = is_same_key & shows_next
+        epochs = pc.utf8_slice_codeunits(ordered, 0, EPOCH_DIGITS)
+        is_same_snapshot = pc.equal(epochs[:-1], epochs[1:]).to_numpy()
+        is_same_snapshot &= of_snapshot[:-1] & of_snapshot[1:]
+        superseded[1:] |= is_same_key & is_same_snapshot & ~superseded[:-1]
         return superseded
 
     def _repeats(

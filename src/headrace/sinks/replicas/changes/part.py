@@ -50,7 +50,9 @@ class Part:
     time of the database in it (0: unknown). `truncates` has every TRUNCATE of the table in the
     slice: JSON, a list of pairs of its sequence and the time of its commit (microseconds). `error`
     says why `rows` changes could not be made (JSON of code, message and remedy; `path` is empty
-    then): they are lost to the table.
+    then): they are lost to the table. `shown_until` is the beginning of the sequences of the first
+    changes that rows of a snapshot do not show, those in the part and those before it (empty: they
+    are as old as their sequences say).
     """
 
     topic: str
@@ -67,3 +69,4 @@ class Part:
     source_ms: int
     error: str = ""
     truncates: str = ""
+    shown_until: str = ""

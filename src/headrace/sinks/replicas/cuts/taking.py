@@ -15,7 +15,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connect.disk import replace_text
 from headrace.connectors.registry import current_rows
 from headrace.errors import HeadraceError
-from headrace.offsets.offset import OffsetSummary
+from headrace.offsets.offset import OffsetObject, OffsetSummary, shown_until
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.cuts.cut import Cut
 from headrace.sinks.replicas.cuts.cut_log import CutLog
@@ -65,8 +65,17 @@ class NewerRows:
         except HeadraceError as error:
             log.warning("There is no consistent cut after micro-batch %d: %s", batch, error)
             return None
-        replace_text(self._path, json.dumps({"place": place}))
+        replace_text(self._path, json.dumps({"batch": known["batch"], "place": place}))
         return place
+
+    def reread(self, batch: int) -> int:
+        """Return the end of the log after the rows of a micro-batch were read again; 0: its rows
+        were read once. Raises OSError."""
+        try:
+            is_reread = json.loads(self._path.read_text()).get("batch") == batch
+        except FileNotFoundError:
+            return 0
+        return (self.bound(batch) or 0) if is_reread else 0
 
     def are_reached(self, batch: int, end: OffsetSummary) -> bool:
         """Return whether the log up to the end of a committed micro-batch has all changes that
@@ -101,6 +110,11 @@ class CutTaker:
         last = self._cuts.last
         self._time_ms = 0 if last is None else last.time_ms
         self._refresh = Deadline(0)
+
+    def shown_until(self, batch: int, offset: OffsetObject) -> str:
+        """Return the beginning of the sequences of the first changes that the rows of a
+        micro-batch do not show; see `headrace.offsets.offset`. Raises OSError."""
+        return shown_until(offset, self._newer.reread(batch)) if offset else ""
 
     def follow(self, batch: int, parts: Iterable[Part]) -> None:
         """Note the times of the changes of a committed micro-batch, and what its rows need. Raises

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
+import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +16,14 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-from headrace.connect.disk import replace_text
-from headrace.sinks.replicas.lake import TableName
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import CONFLICT, TableName
 
-_FOLDER = "unfinished"
+log = logging.getLogger(__name__)
 Committing = Callable[[Iterable[str]], None]
-"""Notes that the commit begins, and the paths of the files that are deleted after it."""
+"""Records that a commit is about to begin. The argument is the paths of the files to delete after
+it."""
+_FOLDER = "unfinished"
 _OTHER_HOST_S = 86_400
 """The age in seconds of a note of another host, whose locks may not be visible here, from which on
 its process counts as ended."""
@@ -52,70 +56,73 @@ class UnfinishedFiles:
 
     @contextmanager
     def writing(self, table: TableName, prefix: str) -> Iterator[Committing]:
-        """Note, until the context ends, that files whose names begin with `prefix` are written for
-        a table. Call the function that it yields before the commit, with the paths of files that
-        are deleted after it. The note stays if the context ends with an error after that call, or
-        with another exception than an Exception. Without a file system that locks, nothing is
-        noted. Raises OSError."""
-        note = Unfinished(table.namespace, table.name, prefix, platform.node())
+        """Note, until the context ends without an exception, that files whose names begin with
+        `prefix` are written for a table. Call the function that it yields before the commit: it
+        raises HeadraceError("replicas.conflict") if another process has taken this one as ended.
+        Without a file system that locks, nothing is noted. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        lock = self._folder / f"{uuid4()}.lock"
-        path = lock.with_suffix(".json")
-        with lock.open("w") as locked:
-            if not _is_locked(locked):
-                lock.unlink(missing_ok=True)
+        path = self._folder / f"{uuid4()}.jsonl"
+        with path.open("x") as file:
+            if not _lock(file):
+                path.unlink(missing_ok=True)
                 yield not_noted
                 return
-            is_committing = False
 
             def committing(deletes: Iterable[str]) -> None:
-                nonlocal is_committing
-                is_committing = True
-                _write(path, replace(note, is_committing=True, deletes=tuple(deletes)))
+                if not _is_still(file, path):
+                    raise _deleted(table, prefix)
+                _append(file, {"is_committing": True, "deletes": [*deletes]})
 
-            _write(path, note)
-            try:
-                yield committing
-            except Exception:
-                if is_committing:  # it is not known whether the commit was made
-                    raise
-                path.unlink(missing_ok=True)
-                lock.unlink(missing_ok=True)
-                raise
+            note = Unfinished(table.namespace, table.name, prefix, platform.node())
+            _append(file, asdict(note))
+            if not _is_still(file, path):  # another process has locked the empty note before
+                raise _deleted(table, prefix)
+            yield committing
             path.unlink(missing_ok=True)
-            lock.unlink(missing_ok=True)
 
-    def left(
-        self, is_wanted: Callable[[Unfinished], bool], *, is_alone: bool = False
-    ) -> Iterator[Unfinished]:
-        """Yield the wanted ones of what ended processes noted; a note is deleted after the consumer
-        has used it. `is_alone`: no other process, of any host, writes files for these tables.
-        Raises OSError."""
-        for lock in sorted(self._folder.glob("*.lock")):
-            path = lock.with_suffix(".json")
+    def finish(
+        self,
+        is_wanted: Callable[[Unfinished], bool],
+        finish: Callable[[Unfinished], None],
+        *,
+        is_alone: bool = False,
+    ) -> None:
+        """Call `finish` with the notes of processes that have ended and that `is_wanted` accepts,
+        and delete them. A note stays, with a warning in the log, if `finish` raises HeadraceError
+        or OSError. `is_alone`: no other process, of any host, writes files for these tables. Raises
+        OSError."""
+        for path in sorted(self._folder.glob("*.jsonl")):
             try:
-                locked = lock.open("r+")
+                file = path.open("r+")
             except FileNotFoundError:
                 continue
-            with locked:
-                if not _is_locked(locked):
+            with file:
+                if not _lock(file):
                     continue
-                note = _read(path)
+                note = _read(file)
                 if note is not None:
-                    is_over = is_alone or _is_over(note, path)
-                    if not (is_over and is_wanted(note)):
+                    if not (is_wanted(note) and (is_alone or _is_over(note, path))):
                         continue
-                    yield note
+                    try:
+                        finish(note)
+                    except (HeadraceError, OSError) as error:
+                        log.warning(
+                            "%s: files whose names begin with %s, which a process that was killed "
+                            "has left, stay: %s",
+                            note.name,
+                            note.prefix,
+                            error,
+                        )
+                        continue
                 path.unlink(missing_ok=True)
-                lock.unlink(missing_ok=True)
 
 
 def not_noted(_: Iterable[str]) -> None:
     """See Committing: nothing is noted."""
 
 
-def _is_locked(file: IO[Any]) -> bool:
-    """Lock a file if no other process has locked it; return whether it is locked here."""
+def _lock(file: IO[Any]) -> bool:
+    """Lock a file if no other process has locked it; return whether this one has."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -123,19 +130,45 @@ def _is_locked(file: IO[Any]) -> bool:
     return True
 
 
+def _is_still(file: IO[Any], path: Path) -> bool:
+    """Return whether an open file has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def _is_over(note: Unfinished, path: Path) -> bool:
     return note.host == platform.node() or path.stat().st_mtime < time.time() - _OTHER_HOST_S
 
 
-def _write(path: Path, note: Unfinished) -> None:
-    replace_text(path, json.dumps(asdict(note)))
+def _append(file: IO[str], members: dict[str, Any]) -> None:
+    file.write(json.dumps(members) + "\n")
+    file.flush()
+    os.fsync(file.fileno())
 
 
-def _read(path: Path) -> Unfinished | None:
-    """Return a note; None: the process was killed before it wrote it, and before it wrote files."""
+def _read(file: IO[str]) -> Unfinished | None:
+    """Return a note; None: the process was killed before it noted anything, or wrote a file."""
+    first, _, rest = file.read().partition("\n")
     try:
-        members = json.loads(path.read_text())
-    except FileNotFoundError:
+        members = json.loads(first)
+    except ValueError:
         return None
-    tuples = {name: tuple(members[name]) for name in ("namespace", "deletes")}
-    return Unfinished(**members | tuples)
+    note = Unfinished(**members | {n: tuple(members[n]) for n in ("namespace", "deletes")})
+    if not rest:
+        return note
+    try:
+        deletes = tuple(json.loads(rest)["deletes"])
+    except ValueError:  # it was killed while it wrote this line
+        deletes = ()
+    return replace(note, is_committing=True, deletes=deletes)
+
+
+def _deleted(table: TableName, prefix: str) -> HeadraceError:
+    return HeadraceError(
+        CONFLICT,
+        f"{table}: another process took this one as ended, and has deleted its files, whose names "
+        f"begin with {prefix}",
+        "Run the command again.",
+    )

@@ -18,7 +18,8 @@ _LOOK_SECONDS = 0.2
 
 
 class QueryProgress:
-    """The finished micro-batches of a query: the tables have all changes before their end."""
+    """The finished micro-batches of a query. Where the offset is settled, the tables have all
+    changes before it, except those that have stopped."""
 
     def __init__(self, checkpoint: Path, current: CurrentRows, request: ComparisonRequest) -> None:
         self._checkpoint, self._current, self._request = checkpoint, current, request
@@ -53,7 +54,7 @@ class QueryProgress:
             self._request.check()
             offset = self.offset()
             committed = -1 if offset is None else offset.position.committed
-            if offset is not None and committed >= place and offset.snapshot is None:
+            if offset is not None and committed >= place and offset.is_settled:
                 return str(offset.position)
             if committed > reached:
                 reached = committed
