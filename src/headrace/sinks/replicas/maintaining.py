@@ -23,6 +23,12 @@ from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.files.compacting import compact
 from headrace.sinks.replicas.files.erasing import EraseStep, erase_keys
 from headrace.sinks.replicas.files.s3 import answering
+from headrace.sinks.replicas.files.unfinished import (
+    Committing,
+    Unfinished,
+    UnfinishedFiles,
+    not_noted,
+)
 from headrace.sinks.replicas.lake import (
     BATCH,
     CONFLICT,
@@ -40,12 +46,6 @@ from headrace.sinks.replicas.lake import (
 )
 from headrace.sinks.replicas.modes.mode import Mode
 from headrace.sinks.replicas.modes.own_columns import without_own_columns
-from headrace.sinks.replicas.state.unfinished import (
-    Committing,
-    Unfinished,
-    UnfinishedFiles,
-    not_noted,
-)
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -94,9 +94,7 @@ def maintain(
     before `older_than` expire, unless somebody else has changed rows: they show it to the query.
     Raises HeadraceError, OSError."""
     unfinished = UnfinishedFiles(state)
-    unfinished.finish(
-        lambda note: not note.prefix.startswith(_ERASURE), partial(_delete_left, lake)
-    )
+    unfinished.finish(lambda note: not _is_of_erasure(note), partial(_delete_left, lake))
     for name in names:
         try:
             table = lake.table(name)
@@ -116,6 +114,10 @@ def maintain(
         else:
             table.expire(older_than)
         yield Upkeep(name, merged, added)
+
+
+def _is_of_erasure(note: Unfinished) -> bool:
+    return note.prefix.startswith(_ERASURE)
 
 
 def _delete_left(lake: Lake, note: Unfinished) -> None:
@@ -177,17 +179,18 @@ def erase_from(
     if released := release(table_name):
         yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     unfinished = UnfinishedFiles(state)
+
+    def is_of_table(note: Unfinished) -> bool:
+        return note.name == table_name
+
     done = erase(table, values, runner, unfinished)
     # All former versions have expired. The command has the query's state for itself, so an erasure
     # of another host has ended; a merge may run beside it.
-    for is_erasure in (True, False):
-        unfinished.finish(
-            lambda note, is_erasure=is_erasure: (
-                note.name == table_name and note.prefix.startswith(_ERASURE) is is_erasure
-            ),
-            partial(_finish_erasure, table),
-            is_alone=is_erasure,
-        )
+    finish = partial(_finish_erasure, table)
+    unfinished.finish(
+        lambda note: is_of_table(note) and _is_of_erasure(note), finish, is_alone=True
+    )
+    unfinished.finish(lambda note: is_of_table(note) and not _is_of_erasure(note), finish)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.files.unfinished import UnfinishedFiles
 from headrace.sinks.replicas.maintaining import erase_from, maintain, note_tables
 from headrace.sinks.replicas.runners import HereRunner
-from headrace.sinks.replicas.state.unfinished import UnfinishedFiles
 from tests.sinks.replicas.applying.folder_lake import FolderLake
 from tests.sinks.replicas.applying.folder_storage import FolderStorage
 from tests.sinks.replicas.applying.test_upkeep import NAME, apply, ids, new_replica
@@ -23,7 +23,7 @@ WRITES = """
 import sys
 from pathlib import Path
 from headrace.sinks.replicas.lake import TableName
-from headrace.sinks.replicas.state.unfinished import UnfinishedFiles
+from headrace.sinks.replicas.files.unfinished import UnfinishedFiles
 
 state, data, prefix, *deletes = sys.argv[1:]
 with UnfinishedFiles(Path(state)).writing(TableName(("shop",), "t"), prefix) as committing:
