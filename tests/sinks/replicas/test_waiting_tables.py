@@ -39,6 +39,18 @@ def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: Pipeline) -
     assert pipeline.rows[2] == ("later", "large w")
 
 
+def test_files_that_a_kill_left_after_the_commit_are_deleted(pipeline: Pipeline) -> None:
+    left = pipeline.state / "waiting" / "shop.other"
+    left.mkdir(parents=True)
+    (left / "1-part.arrow").write_text("rows")
+    pipeline.end(1, *move(1, 2, "x"))
+    assert not left.exists()
+    assert len(list((pipeline.state / "waiting").iterdir())) == 1
+    pipeline.end(2, *move(2, 3, "x"))
+    pipeline.end(3, *move(4, 2, "w"), is_settled=True)
+    assert pipeline.rows == {3: ("x", "large x"), 2: ("w", "large w")}
+
+
 def test_a_row_that_was_deleted_before_the_snapshot_is_not_missed(pipeline: Pipeline) -> None:
     pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "gone"}))
     pipeline.end(2, Change(Operation.DELETE, (9,)), insert(10, "new", "large"), is_settled=True)

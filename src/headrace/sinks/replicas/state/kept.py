@@ -123,6 +123,13 @@ class WaitingTable(KeptChanges):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def sweep_forgotten(folder: Path) -> None:
+    """Delete what a killed run has left of tables that do not wait any more. Raises OSError."""
+    for path in folder.glob("*"):
+        if not (path / _NAME).is_file():
+            shutil.rmtree(path)
+
+
 def waiting_tables(folder: Path) -> Iterator[WaitingTable]:
     """Yield the tables that wait."""
     for path in sorted(folder.glob(f"*/{_NAME}")):

@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, TableName
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
-from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
+from headrace.sinks.replicas.state.kept import WaitingTable, sweep_forgotten, waiting_tables
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.replica import Replica
@@ -45,8 +45,10 @@ class WaitingChanges:
         self._rules = WaitingRules()
 
     def begin(self, rules: WaitingRules) -> None:
-        """Begin a micro-batch."""
+        """Begin a micro-batch. Raises OSError."""
         self._rules = rules
+        for folder in (self._staged, self._waiting):
+            sweep_forgotten(folder)
 
     def ready(self) -> Iterator[TableName]:
         """Yield the tables whose changes need not wait any more, even if the micro-batch has no
