@@ -125,7 +125,8 @@ class Versions(Folding):
             [self._ranks[self._made], _stored_ranks(stored), self._ranks[deletes]]
         )
         entries = np.lexsort((ranks, keys))
-        entries = entries[~self._superseded(entries, keys, places)]
+        if self._may_show_changes(stored):
+            entries = entries[~self._superseded(entries, keys, places)]
         columns = {
             column.name: _joined([versions[column.name], stored[column.name]])
             for column in self._schema.columns
@@ -176,6 +177,17 @@ class Versions(Folding):
         may_lack: NDArray[np.bool_] = super()._may_lack_values() | are_deleted
         return may_lack
 
+    def _may_show_changes(self, stored: pa.Table) -> bool:
+        """Return whether rows of a snapshot are among the changes, or among the stored versions and
+        begin after the first change."""
+        if (self._operations == Operation.READ).any():
+            return True
+        first = np.flatnonzero(self._ranks == 0)
+        if not len(first) or not stored.num_rows:
+            return False
+        place = self._changes.own(SEQUENCE, pa.string()).take(pa.array(first))[0]
+        return bool(pc.any(pc.greater(stored[FROM_PLACE], place)).as_py())
+
     def _superseded(
         self,
         entries: NDArray[np.int64],
@@ -185,13 +197,13 @@ class Versions(Folding):
         """Return which entries are rows of a snapshot that show the next entry of their key, or
         that were read again."""
         superseded = np.zeros(len(entries), np.bool_)
-        if len(entries) < 2:
+        is_same_key = keys[entries[:-1]] == keys[entries[1:]]
+        if not is_same_key.any():
             return superseded
         ordered = gathered(places, entries)
-        is_same_key = keys[entries[:-1]] == keys[entries[1:]]
-        of_snapshot = pc.starts_with(
-            pc.utf8_slice_codeunits(ordered, -DIGITS_AFTER_POSITION), str(int(RowKind.SNAPSHOT))
-        ).to_numpy()
+        end = -DIGITS_AFTER_POSITION
+        kinds = pc.utf8_slice_codeunits(ordered, end, end + 1)
+        of_snapshot = pc.equal(kinds, str(int(RowKind.SNAPSHOT))).to_numpy()
         shows_next = pc.greater(ordered[:-1], ordered[1:]).to_numpy() & of_snapshot[:-1]
         superseded[:-1] = is_same_key & shows_next
         epochs = pc.utf8_slice_codeunits(ordered, 0, EPOCH_DIGITS)
