@@ -168,7 +168,7 @@ def _read(file: IO[str]) -> Unfinished | None:
 def _deleted(table: TableName, prefix: str) -> HeadraceError:
     return HeadraceError(
         CONFLICT,
-        f"{table}: another process took this one as ended, and has deleted its files, whose names "
+        f"{table}: another process took this one as ended and has deleted its files, whose names "
         f"begin with {prefix}",
         "Run the command again.",
     )
