@@ -31,7 +31,7 @@ its process counts as ended."""
 
 @dataclass(frozen=True)
 class Unfinished:
-    """What a process noted: the table, the prefix of the names of the files, whether a commit of
+    """The note of a process: the table, the prefix of the names of the files, whether a commit of
     them was begun, and the paths of the files that it deletes after the commit."""
 
     namespace: tuple[str, ...]
