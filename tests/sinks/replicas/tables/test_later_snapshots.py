@@ -241,6 +241,6 @@ def test_a_truncate_removes_versions_that_were_read_after_it(tmp_path: Any) -> N
     storage = table.storage
     files = write_files(storage, history.current.select(storage.schema.names), "versions")
     end = sequence(20, RowKind.TRANSACTION, 1), 20_000_000
-    done = close_versions(CloseStep(storage, files, "closed", end, drops_later=True))
+    done = close_versions(CloseStep(storage, files, "closed", end, drops_begun_after=True))
     assert done.closed == 1
     assert [file.rows for file in done.files] == [1]

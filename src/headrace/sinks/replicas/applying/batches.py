@@ -308,7 +308,13 @@ class _Application:
         groups = _groups_of_files(self._files, self._limits.task_rows)
         steps = [
             CloseStep(
-                storage, group, batch.name, batch.truncates[0], self._work, keys, drops_later=True
+                storage,
+                group,
+                batch.name,
+                batch.truncates[0],
+                self._work,
+                keys,
+                drops_begun_after=True,
             )
             for group in groups
         ]

@@ -34,8 +34,8 @@ class CloseStep:
     """The argument of the step: the data files, the prefix of the names of new files, and the place
     and time at which current versions end. Versions of the keys in the file `keys` (None: no keys)
     do not end: they are removed from the data files and written unchanged to a file in the folder
-    `work`. With `drops_later` versions that begin after this place are removed: a snapshot has read
-    them after a TRUNCATE, and the log brings them again."""
+    `work`. With `drops_begun_after` versions that begin after this place are removed: a snapshot
+    has read them after a TRUNCATE, and the log brings them again."""
 
     storage: Storage
     files: Sequence[DataFile]
@@ -43,7 +43,7 @@ class CloseStep:
     end: Truncate
     work: Path | None = None
     keys: Path | None = None
-    drops_later: bool = False
+    drops_begun_after: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def close_versions(step: CloseStep) -> Closed:
                 touched = pa.array(keys.mask([rows[name] for name in key]))
                 touched_of_files.append(rows.filter(touched))
                 rows = rows.filter(pc.invert(touched))
-            if step.drops_later:
+            if step.drops_begun_after:
                 rows = rows.filter(pc.less_equal(rows[FROM_PLACE], step.end[0]))
             output.add(rows)
         if dead:

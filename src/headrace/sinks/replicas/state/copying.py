@@ -15,7 +15,7 @@ from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.state.resyncing import (
-    WHOLE,
+    COMPLETE_RESULTS,
     Resync,
     Stage,
     copies,
@@ -94,7 +94,7 @@ class TableCopies:
         self._copying, self._ended = {}, {}
         for request in requests(self._folder):
             ended = request.ended(offset)
-            if request.is_in(offset) or (ended and WHOLE.issuperset(ended)):
+            if request.is_in(offset) or (ended and COMPLETE_RESULTS.issuperset(ended)):
                 self._begin(request)
             elif ended:
                 log.warning("%s; the table stays as it is", refusals.no_copy(request.name, ended))
@@ -175,7 +175,7 @@ class TableCopies:
             copy.finish()
 
     def _remove_former(self, copy: Resync, ended: Sequence[str], own_names: str) -> None:
-        if not WHOLE.issuperset(ended):
+        if not COMPLETE_RESULTS.issuperset(ended):
             raise refusals.copy_ended(copy.name, ended)
         if lost := copy.lost + copy.lost_in_batch:
             raise refusals.copy_lacks(copy.name, lost)

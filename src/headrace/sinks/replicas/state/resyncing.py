@@ -25,7 +25,7 @@ from urllib.parse import quote
 from headrace.connect.disk import replace_text
 from headrace.sinks.replicas.lake import TableName
 
-WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
+COMPLETE_RESULTS = frozenset({"SUCCEEDED", "EMPTY"})
 """Results of a table's snapshot that read every row."""
 _COPIES = "copying"
 
@@ -129,7 +129,7 @@ class Resync:
         signals = offset.get("signals") or {}
         ended = [text for *table, text in signals.get("ended", ()) if self._reads(*table)]
         goes_on = any(self._reads(*table[:2]) for table in signals.get("tables", ()))
-        return [] if goes_on and WHOLE.issuperset(ended) else ended
+        return [] if goes_on and COMPLETE_RESULTS.issuperset(ended) else ended
 
     def _reads(self, table: str, signal: str) -> bool:
         is_own = not self.tables or not table or table in self.tables

@@ -18,6 +18,7 @@ from headrace.sinks.replicas.changes.schemas import table_name
 from headrace.sinks.replicas.files.reading import conformed
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.state.resyncing import COMPLETE_RESULTS
 from headrace.snapshots.incremental.chunk_source import Skipped
 from headrace.snapshots.incremental.current_rows import CurrentRows
 from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
@@ -29,7 +30,6 @@ _NAME = "headrace verify"
 _KEYS_OF_QUERY = 50
 NOT_READABLE = "replicas.not_readable"
 """The code of the error for rows that cannot be read from the database."""
-_WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SourceRows:
                 raise changed_meanwhile(table) from None
             sizes.adapt(time.monotonic() - began, group)
             for read in group:
-                if read.done is not None and read.done not in _WHOLE:
+                if read.done is not None and read.done not in COMPLETE_RESULTS:
                     raise _not_readable(table, read.done)
                 at = replace(at, maximum=read.maximum, order=read.order)
                 chunk = Chunk(table, read.lower, read.upper, read.order, condition)
