@@ -15,9 +15,11 @@ from headrace.connect.rows import RowKind, Sequences
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying.change_log import log_rows
 from headrace.sinks.replicas.applying.closing import CloseStep, close_versions
+from headrace.sinks.replicas.applying.folding import Folding
 from headrace.sinks.replicas.applying.versions import Versions
 from headrace.sinks.replicas.changes.part import (
     COMMIT_TIME,
+    OLD_KEY,
     OPERATION,
     SEQUENCE,
     UNAVAILABLE,
@@ -218,6 +220,34 @@ def test_a_value_that_is_unknown_for_another_reason_is_an_error(
 ) -> None:
     with pytest.raises(HeadraceError, match=r"replicas\.value_unknown"):
         History().apply(*rows, taken=TAKEN)
+
+
+def moved(before: list[tuple[int, Operation, int, int | None]], former: int, key: int) -> pa.Table:
+    """Changes of which the last one but one inserts a row under a key that had the former one, and
+    does not carry its value; the last one inserts a row under the former key."""
+    rows = changes(
+        *before, (23, DELETE, former, None), (23, INSERT, key, None), (24, INSERT, former, 9)
+    )
+    olds = [None] * (len(before) + 1) + [{"id": former}, None]
+    return rows.append_column(OLD_KEY, pa.array(olds, pa.struct([("id", pa.int64())])))
+
+
+@pytest.mark.parametrize("fold", [Folding, Versions])
+def test_a_row_that_moved_does_not_get_the_value_of_the_row_that_has_its_former_key(
+    fold: type[Folding],
+) -> None:
+    freed = moved([(20, DELETE, 2, None)], former=1, key=2)
+    place = [SEQUENCES.beginning(TAKEN)]
+    stored = History()
+    stored.apply((BEGUN, READ, 1, 9), (BEGUN, READ, 2, 5), taken=TAKEN)
+    with pytest.raises(HeadraceError, match=r"replicas\.value_unknown"):
+        fold([freed], SCHEMA, shown_until=place).rows(stored.current)
+    # The key was free, so its stored row is the one that moved.
+    rows = fold([moved([], former=1, key=2)], SCHEMA, shown_until=place).rows(stored.current)
+    assert (2, 5) in {(row["id"], row["v"]) for row in rows.to_pylist()}
+    # The snapshot is older than these changes, so the row of the former key is the one that moved.
+    rows = fold([freed], SCHEMA).rows(stored.current)
+    assert (2, 9) in {(row["id"], row["v"]) for row in rows.to_pylist()}
 
 
 def test_a_change_log_has_the_row_at_the_place_where_it_was_read() -> None:

@@ -136,6 +136,7 @@ class Batch:
             defaults=self.defaults,
             foreign=self.foreign,
             table=self.table,
+            shown_until=[part.shown_until for part in parts],
         )
 
 

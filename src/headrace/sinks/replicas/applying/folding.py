@@ -237,7 +237,9 @@ class Folding:
         soft = self._soft and self.deleted > 0
         if not self._unavailable and not soft:
             return {}
-        histories = Histories(self._keys, self._ranks, self._operations, self._former)
+        histories = Histories(
+            self._keys, self._ranks, self._operations, self._former, self._changes.are_shown()
+        )
         sources_of = {}
         for name, flags in self._unavailable.items():
             if soft or flags[self._rows].any():

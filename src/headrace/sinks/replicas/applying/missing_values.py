@@ -39,8 +39,8 @@ class Sources:
 
 class Histories:
     """The changes of each key in the order of the log. The arguments have an element for each row
-    of the changes: the number of its key, its place in the log, its operation, and the number of
-    its former key."""
+    of the changes: the number of its key, its place in the log, its operation, the number of its
+    former key, and whether stored rows may have been read after it (`Part.shown_until`)."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Histories:
         ranks: NDArray[np.int64],
         operations: NDArray[np.int8],
         former: NDArray[np.int64],
+        shown: NDArray[np.bool_],
     ) -> None:
         count = len(numbers)
         self._rows = np.lexsort((ranks, numbers))
@@ -60,6 +61,11 @@ class Histories:
         is_first[1:] = self._numbers[1:] != self._numbers[:-1]
         self._first = np.maximum.accumulate(np.where(is_first, self._places, 0))
         self._combined = self._numbers * count + self._ranks
+        self._shown = shown[self._rows]
+        self._last_reuse = np.full(int(numbers.max(initial=-1)) + 1, ABSENT, np.int64)
+        """The rank of the last change of each key that stored rows may show, deletes left out."""
+        reuses = self._shown & ~self._is_delete
+        np.maximum.at(self._last_reuse, self._numbers[reuses], self._ranks[reuses])
         self._of_rows = np.empty(count, np.int64)
         self._of_rows[self._rows] = self._places
 
@@ -97,7 +103,8 @@ class Histories:
                 is_own = False
             places = self._before_move(last)
             is_stored = places == ABSENT
-            located.stored[open_[is_stored]] = self._former[last[is_stored]]
+            is_known = is_stored & ~self._is_reused(last)
+            located.stored[open_[is_known]] = self._former[last[is_known]]
             open_, places = open_[~is_stored], places[~is_stored]
         return located
 
@@ -105,6 +112,15 @@ class Histories:
         """Return, for each place, the last wanted one up to it of the same key; ABSENT: none."""
         last = np.maximum.accumulate(np.where(mask, self._places, ABSENT))
         return np.where(last < self._first, ABSENT, last)
+
+    def _is_reused(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether the stored row of the former key may be another row that was inserted
+        after the row had moved: a snapshot has read it, and the log brings its insert later."""
+        former = self._former[places]
+        has_changes = former < len(self._last_reuse)
+        last_reuse = self._last_reuse[np.where(has_changes, former, 0)]
+        is_later: NDArray[np.bool_] = last_reuse > self._ranks[places]
+        return self._shown[places] & has_changes & is_later
 
     def _before_move(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last change of the former key before a row was moved from it, and before the
