@@ -109,6 +109,10 @@ class DeltaTable:
         """See LakeTable; does nothing: VACUUM of Spark or of delta-rs deletes files that were
         removed long ago, and Kernel writes checkpoints with the commits."""
 
+    def has_former_versions(self) -> bool:
+        """See LakeTable: VACUUM ends them."""
+        return True
+
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable."""
         return foreign_changes(self._filesystem, self.root, self._known().version)

@@ -120,6 +120,16 @@ class IcebergTable:
             self._table.expireSnapshots().expireOlderThan(oldest_ms).retainLast(1).commit()
         self.refresh()
 
+    def has_former_versions(self) -> bool:
+        """See LakeTable: tags and branches keep snapshots."""
+        with self._java.failing("read its snapshots", self.name):
+            self._table.refresh()
+            snapshots = self._table.snapshots().iterator()
+            if not snapshots.hasNext():
+                return False
+            snapshots.next()
+            return bool(snapshots.hasNext())
+
     def version(self) -> str:
         """The id of the last snapshot; empty without one."""
         self._require_read()

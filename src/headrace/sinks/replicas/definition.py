@@ -155,6 +155,7 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.sinks.replicas.cuts.cut_log import replaced_before
         from headrace.sinks.replicas.maintaining import maintain, noted_tables
         from headrace.sinks.replicas.runners import SparkRunner
+        from headrace.sinks.replicas.state.failures import using_state
         from headrace.sinks.replicas.state.resyncing import resyncs
 
         options = self._checked(query.config)
@@ -166,12 +167,13 @@ class ReplicaDefinition(SinkDefinition):
                 for name in noted_tables(query.state)
                 if all(name != copy.name for copy in resyncs(query.state / RESYNC))
             )  # lazily: a copy may be requested while earlier tables are maintained
-            before = replaced_before(query.state, options)
-            for done in maintain(lake, query.state, names, runner, before):
-                if done.merged:
-                    yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
-                else:
-                    yield f"{done.name}: no files to merge"
+            with using_state(query.state):
+                before = replaced_before(query.state, options)
+                for done in maintain(lake, query.state, names, runner, before):
+                    if done.merged:
+                        yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+                    else:
+                        yield f"{done.name}: no files to merge"
         finally:
             lake.close()
 
@@ -180,12 +182,14 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.sinks.replicas.cuts.cut_log import release_cuts
         from headrace.sinks.replicas.maintaining import erase_from
         from headrace.sinks.replicas.runners import SparkRunner
+        from headrace.sinks.replicas.state.failures import using_state
 
         self.require_upkeep(query.config)
         lake = self.format().open(spark, self.own_options(query.config))
         try:
             runner, release = SparkRunner(spark.sparkContext), partial(release_cuts, query.state)
-            yield from erase_from(lake, query.state, table, key, runner, release)
+            with using_state(query.state):
+                yield from erase_from(lake, query.state, table, key, runner, release)
         finally:
             lake.close()
 

@@ -281,6 +281,12 @@ class LakeTable(Protocol):
         number."""
 
     @abstractmethod
+    def has_former_versions(self) -> bool:
+        """Return whether the table has files of other versions than the last one, which are not to
+        be deleted: those of snapshots that did not expire, and all of a format that has no expiry.
+        Raises HeadraceError."""
+
+    @abstractmethod
     def version(self) -> str:
         """Return the id of the last snapshot or version; empty before the first."""
 

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _TABLES = "replicas.json"
 _MOST_TRIES = 3
-_ERASURE = "headrace-erasure-"
+_FILES = "headrace-"
+"""The prefix of the names of all files that headrace writes."""
+_ERASURE = f"{_FILES}erasure-"
 """The prefix of the names of files that an erasure writes."""
 _KEPT = ("parts", "stopped", "waiting", "staged")
 """Folders of the sink's state with files of changes."""
@@ -94,6 +96,17 @@ def maintain(
     before `older_than` expire, unless somebody else has changed rows: they show it to the query.
     Raises HeadraceError, OSError."""
     unfinished = UnfinishedFiles(state)
+    with unfinished.maintenance(is_alone=False):
+        yield from _maintained(lake, unfinished, names, runner, older_than)
+
+
+def _maintained(
+    lake: Lake,
+    unfinished: UnfinishedFiles,
+    names: Iterable[TableName],
+    runner: Runner,
+    older_than: datetime,
+) -> Iterator[Upkeep]:
     unfinished.finish(lambda note: not _is_of_erasure(note), partial(_delete_left, lake))
     for name in names:
         try:
@@ -159,7 +172,8 @@ def erase_from(
     """Erase the rows of a key, a JSON object, from a table that a query keeps; yield lines about
     what was erased and what may still have the key. `state` is the folder of the sink's state;
     `release` takes a table out of the consistent cuts, and returns the number of those that had it.
-    Raises as `erase`, and HeadraceError("replicas.no_such_table")."""
+    Raises as `erase`, and HeadraceError("replicas.no_such_table"), ("replicas.maintained") if a
+    merge is running, which would commit files that have the key."""
     table_name = next((noted for noted in noted_tables(state) if str(noted) == name), None)
     table = None if table_name is None else lake.table(table_name)
     if table_name is None or table is None:
@@ -176,22 +190,22 @@ def erase_from(
         raise _no_such_key(table_name, "is not a JSON object", "its columns")
     _keys_of(table, values)  # a refused erasure releases nothing
     _require_unchanged(table)
-    if released := release(table_name):
-        yield f"{name}: released from {counted(released, 'consistent cut')}, which may have the key"
     unfinished = UnfinishedFiles(state)
-
-    def is_of_table(note: Unfinished) -> bool:
-        return note.name == table_name
-
-    done = erase(table, values, runner, unfinished)
-    # All former versions have expired. The command has the query's state for itself, so an erasure
-    # of another host has ended; a merge may run beside it.
-    finish = partial(_finish_erasure, table)
-    unfinished.finish(
-        lambda note: is_of_table(note) and _is_of_erasure(note), finish, is_alone=True
-    )
-    unfinished.finish(lambda note: is_of_table(note) and not _is_of_erasure(note), finish)
+    with unfinished.maintenance(is_alone=True):
+        if released := release(table_name):
+            cuts = counted(released, "consistent cut")
+            yield f"{name}: released from {cuts}, which may have the key"
+        done = erase(table, values, runner, unfinished)
+        unfinished.finish(
+            lambda note: note.name == table_name, partial(_finish_erasure, table), is_alone=True
+        )
+        if not table.has_former_versions():
+            # A process that was killed while it expired versions has left files of them.
+            begun = table.begin(ColumnChange())
+            begun.storage.sweep(_FILES, begun.files)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
+    if table.has_former_versions():
+        yield f"{name}: former versions of the table stay, and may have the key"
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):
             yield f"{state / folder} keeps changes that may have the key until they are applied"
@@ -339,7 +353,7 @@ def merge_small_files(
     table: LakeTable,
     runner: Runner,
     *,
-    name: str = "headrace-compaction-",
+    name: str = f"{_FILES}compaction-",
     only_small: bool = False,
     properties: Mapping[str, str] | None = None,
     unfinished: UnfinishedFiles | None = None,

@@ -85,6 +85,9 @@ class FolderLake:
     def expire(self, older_than: dt.datetime) -> None:
         self.expired += 1
 
+    def has_former_versions(self) -> bool:
+        return False
+
     def version(self) -> str:
         return str(self._version)
 

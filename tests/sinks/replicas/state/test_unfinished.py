@@ -122,6 +122,33 @@ def test_an_erasure_that_was_killed_after_its_commit_is_finished_by_the_next_one
     assert not notes(state)
 
 
+def test_an_erasure_deletes_files_that_the_table_does_not_use(
+    lake: FolderLake, state: Path
+) -> None:
+    left = lake.folder / "data" / "headrace-12345678-1-expired.parquet"
+    left.write_text("a version that expired, of which a process was killed that deleted its files")
+    list(erase_from(lake, state, "shop.t", '{"id": 7}', HereRunner(), lambda name: 0))
+    assert not left.exists()
+    assert lake.names == lake.live_names
+    assert ids(lake) == [number for number in range(40) if number != 7]
+
+
+def test_an_erasure_is_alone(lake: FolderLake, state: Path) -> None:
+    def erase() -> None:
+        list(erase_from(lake, state, "shop.t", '{"id": 7}', HereRunner(), lambda name: 0))
+
+    unfinished = UnfinishedFiles(state)
+    with unfinished.maintenance(is_alone=False):
+        upkeep(lake, state)
+        with pytest.raises(HeadraceError, match=r"must be alone") as caught:
+            erase()
+    assert caught.value.code == "replicas.maintained"
+    with unfinished.maintenance(is_alone=True), pytest.raises(HeadraceError, match="must be alone"):
+        upkeep(lake, state)
+    erase()
+    upkeep(lake, state)
+
+
 def taken(unfinished: UnfinishedFiles, **options: bool) -> list[tuple[str, bool, tuple[str, ...]]]:
     """What ended processes have noted; the notes are deleted."""
     found: list[tuple[str, bool, tuple[str, ...]]] = []

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 Committing = Callable[[Iterable[str]], None]
 """Records that a commit is about to begin. The argument is the paths of the files to delete after
 it."""
-_FOLDER = "unfinished"
+_FOLDER, _LOCK = "unfinished", "maintenance.lock"
 _OTHER_HOST_S = 86_400
 """The age in seconds of a note of another host, whose locks may not be visible here, from which on
 its process counts as ended."""
@@ -52,7 +52,26 @@ class UnfinishedFiles:
     process that writes the files locks its note as long as it lives."""
 
     def __init__(self, state: Path) -> None:
-        self._folder = state / _FOLDER
+        self._state, self._folder = state, state / _FOLDER
+
+    @contextmanager
+    def maintenance(self, *, is_alone: bool) -> Iterator[None]:
+        """Let no maintenance that is alone run beside this one while the context is open, or, if
+        this one `is_alone`, no other. Raises HeadraceError("replicas.maintained"), OSError."""
+        with (self._state / _LOCK).open("w") as file:
+            kind = fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH
+            try:
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HeadraceError(
+                    "replicas.maintained",
+                    f"Another headrace maintain uses the tables of {self._state}; an erasure of a "
+                    "key must be alone",
+                    "Run the command again when the other one has ended.",
+                ) from None
+            except OSError as error:
+                log.debug("%s cannot be locked: %s", file.name, error)
+            yield
 
     @contextmanager
     def writing(self, table: TableName, prefix: str) -> Iterator[Committing]:
