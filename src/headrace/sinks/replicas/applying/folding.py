@@ -201,8 +201,9 @@ class Folding:
             if name in self._foreign:
                 continue
             is_unknown = must & (places == ABSENT)
-            unknown = int((is_unknown & ~self._may_lack_values()).sum())
-            if unknown:
+            if is_unknown.any():
+                is_unknown &= ~self._may_lack_values()
+            if unknown := int(is_unknown.sum()):
                 raise HeadraceError(
                     "replicas.value_unknown",
                     f"{self._table or 'A table'}: the log does not carry the value of the column"
