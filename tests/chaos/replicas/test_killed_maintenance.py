@@ -4,6 +4,7 @@ one deletes what was left."""
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ INSERT INTO t SELECT n, repeat(md5(n::text), 8) FROM generate_series(1, 200000) 
 """
 KILLS = 3
 MOST_TRIES = 12
+COMMITTING = '"is_committing": true'
 
 
 @pytest.fixture(params=["iceberg", "delta"])
@@ -33,13 +35,17 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Replicated]:
         replicated(server, request.param, tmp_path, "maintained", **kept) as made,
     ):
         made.execute(ROWS)
-        made.start()
-        made.catch_up()
-        for turn in range(10):
-            made.execute(f"UPDATE t SET v = v || 'x' WHERE id % 40 = {turn}")
-            made.catch_up()
-        assert made.end() == 0
+        write_small_files(made)
         yield made
+
+
+def write_small_files(run: Replicated) -> None:
+    run.start()
+    run.catch_up()
+    for turn in range(10):
+        run.execute(f"UPDATE t SET v = v || 'x' WHERE id % 40 = {turn}")
+        run.catch_up()
+    assert run.end() == 0
 
 
 def merged_files(run: Replicated) -> set[Path]:
@@ -48,7 +54,7 @@ def merged_files(run: Replicated) -> set[Path]:
 
 def kill_one(run: Replicated) -> bool:
     """Kill a `headrace maintain` once it has begun to write; return whether this was before its
-    commit."""
+    commit. From the first note on it is stopped while this process looks."""
     before = merged_files(run)
     with subprocess.Popen(
         [sys.executable, "-m", "headrace.cli", "maintain", str(run.file),
@@ -56,19 +62,37 @@ def kill_one(run: Replicated) -> bool:
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:  # fmt: skip
-        while not merged_files(run) - before and process.poll() is None:
-            time.sleep(0.002)
-        for each in processes_of(process.pid):
-            with contextlib.suppress(Exception):
-                each.kill()
-    notes = [path.read_text() for path in run.state.rglob("unfinished/*")]
-    return any('is_committing": true' not in note for note in notes)
+        former = notes(run)
+        while process.poll() is None:
+            if not notes(run) - former:
+                time.sleep(0.002)
+                continue
+            signal_all(process.pid, signal.SIGSTOP)
+            if merged_files(run) - before or not notes(run) - former:
+                break
+            signal_all(process.pid, signal.SIGCONT)
+            time.sleep(0.005)
+        signal_all(process.pid, signal.SIGKILL)
+    return any(COMMITTING not in path.read_text() for path in notes(run) - former)
+
+
+def notes(run: Replicated) -> set[Path]:
+    return set(run.state.rglob("unfinished/*"))
+
+
+def signal_all(session: int, number: int) -> None:
+    for process in processes_of(session):
+        with contextlib.suppress(Exception):
+            process.send_signal(number)
 
 
 def test_files_of_a_killed_maintenance_are_deleted_by_the_next_one(run: Replicated) -> None:
     killed = 0
     for _ in range(MOST_TRIES):
-        killed += kill_one(run)
+        if kill_one(run):
+            killed += 1
+        else:  # it may have merged all files
+            write_small_files(run)
         left = merged_files(run)
         assert run.difference("t") == ""
         if killed == KILLS:
@@ -81,4 +105,4 @@ def test_files_of_a_killed_maintenance_are_deleted_by_the_next_one(run: Replicat
     assert run.difference("t") == ""
     assert not left & merged_files(run)
     assert merged_files(run)
-    assert not list(run.state.rglob("unfinished/*"))
+    assert not notes(run)
