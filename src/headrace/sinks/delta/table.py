@@ -106,11 +106,11 @@ class DeltaTable:
         return DeltaTransaction(self, known, change, self._files)
 
     def expire(self, older_than: dt.datetime) -> None:
-        """See LakeTable; does nothing: VACUUM of Spark or of delta-rs deletes files that were
-        removed long ago, and Kernel writes checkpoints with the commits."""
+        """See LakeTable; does nothing: Spark's VACUUM deletes files that were removed long ago, and
+        Kernel writes checkpoints with the commits."""
 
     def has_former_versions(self) -> bool:
-        """See LakeTable: VACUUM ends them."""
+        """See LakeTable: only VACUUM deletes their files."""
         return True
 
     def foreign_changes(self) -> Sequence[str]:

@@ -205,7 +205,10 @@ def erase_from(
             begun.storage.sweep(_FILES, begun.files)
     yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
     if table.has_former_versions():
-        yield f"{name}: former versions of the table stay, and may have the key"
+        yield (
+            f"{name}: former versions of the table stay, and may have the key until they expire, "
+            "or in Delta until VACUUM deletes their files"
+        )
     for folder in _KEPT:
         if any((state / folder).rglob("*.arrow")):
             yield f"{state / folder} keeps changes that may have the key until they are applied"
@@ -214,10 +217,7 @@ def erase_from(
             f"{state / _COMPARISONS} keeps results of an interrupted comparison that may have the "
             "key until headrace verify has finished it"
         )
-    yield (
-        "Not erased: rows of former keys, the row at the source, and copies of the table's files; "
-        "in Delta these are also the files of earlier versions until VACUUM deletes them"
-    )
+    yield "Not erased: rows of former keys, the row at the source, and copies of the table's files"
 
 
 @dataclass(frozen=True)

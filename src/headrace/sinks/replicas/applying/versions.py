@@ -72,8 +72,11 @@ class Versions(Folding):
         table: str = "",
         shown_until: Sequence[str] = (),
     ) -> None:
-        made = [_deletes(changes, schema, truncate) for truncate in truncates]
-        deletes = [table_of_deletes for table_of_deletes in made if table_of_deletes is not None]
+        deletes = [
+            table_of_deletes
+            for truncate in truncates
+            if (table_of_deletes := _deletes(changes, schema, truncate)) is not None
+        ]
         super().__init__(
             [*changes, *deletes],
             schema,
