@@ -1,20 +1,17 @@
-"""kill -9 of `headrace maintain` while it writes merged files: the table is as it was, and the next
-one deletes what was left."""
+"""kill -9 of `headrace maintain` after it has written merged files: the table is as it was, and the
+next one deletes what was left."""
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headrace.testing.embedded import PostgresServer
-from tests.chaos.run import processes_of
 from tests.sinks.replicas.evolving.replicated import Replicated, replicated
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
@@ -22,9 +19,36 @@ ROWS = """
 CREATE TABLE t (id int PRIMARY KEY, v text);
 INSERT INTO t SELECT n, repeat(md5(n::text), 8) FROM generate_series(1, 200000) AS n
 """
-KILLS = 3
-MOST_TRIES = 12
-COMMITTING = '"is_committing": true'
+KILLED = """
+import contextlib, os, signal, sys
+
+from headrace.cli import main
+from headrace.sinks.replicas.files.unfinished import UnfinishedFiles
+
+place = sys.argv.pop(1)
+writing = UnfinishedFiles.writing
+
+def kill():
+    os.killpg(0, signal.SIGKILL)
+
+@contextlib.contextmanager
+def writing_until_killed(self, table, prefix):
+    with writing(self, table, prefix) as committing:
+        def begin(deletes):
+            if place == "written":
+                kill()
+            committing(deletes)
+            if place == "committing":
+                kill()
+        yield begin
+        kill()
+
+UnfinishedFiles.writing = writing_until_killed
+main()
+"""
+"""`headrace maintain` that is killed when its files are `written`, when it has noted that it is
+`committing`, or after the commit."""
+_REPORT = "a process was killed while it committed files"
 
 
 @pytest.fixture(params=["iceberg", "delta"])
@@ -49,60 +73,53 @@ def write_small_files(run: Replicated) -> None:
 
 
 def merged_files(run: Replicated) -> set[Path]:
-    return set(run.lake.rglob("headrace-compaction-*.parquet"))
+    return set(run.lake.rglob("*headrace-compaction-*.parquet"))
 
 
-def kill_one(run: Replicated) -> bool:
-    """Kill a `headrace maintain` once it has begun to write; return whether this was before its
-    commit. From the first note on it is stopped while this process looks."""
+def notes(run: Replicated) -> list[Path]:
+    return [*run.state.rglob("unfinished/*")]
+
+
+def kill(run: Replicated, place: str) -> set[Path]:
+    """Kill a `headrace maintain`; return the files that it has left."""
     before = merged_files(run)
-    with subprocess.Popen(
-        [sys.executable, "-m", "headrace.cli", "maintain", str(run.file),
-         "--checkpoint", str(run.state)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        former = notes(run)
-        while process.poll() is None:
-            if not notes(run) - former:
-                time.sleep(0.002)
-                continue
-            signal_all(process.pid, signal.SIGSTOP)
-            if merged_files(run) - before or not notes(run) - former:
-                break
-            signal_all(process.pid, signal.SIGCONT)
-            time.sleep(0.005)
-        signal_all(process.pid, signal.SIGKILL)
-    return any(COMMITTING not in path.read_text() for path in notes(run) - former)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, place,
+         "maintain", str(run.file), "--checkpoint", str(run.state)],
+        start_new_session=True, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    left = merged_files(run) - before
+    assert left
+    assert run.difference("t") == ""
+    return left
 
 
-def notes(run: Replicated) -> set[Path]:
-    return set(run.state.rglob("unfinished/*"))
-
-
-def signal_all(session: int, number: int) -> None:
-    for process in processes_of(session):
-        with contextlib.suppress(Exception):
-            process.send_signal(number)
+def maintain(run: Replicated) -> str:
+    done = run.maintain()
+    assert done.returncode == 0, done.stderr
+    assert run.difference("t") == ""
+    assert not notes(run)
+    return done.stdout + done.stderr
 
 
 def test_files_of_a_killed_maintenance_are_deleted_by_the_next_one(run: Replicated) -> None:
-    killed = 0
-    for _ in range(MOST_TRIES):
-        if kill_one(run):
-            killed += 1
-        else:  # it may have merged all files
-            write_small_files(run)
-        left = merged_files(run)
-        assert run.difference("t") == ""
-        if killed == KILLS:
-            break
-    assert killed == KILLS, "it never was killed between its first file and its commit"
-    assert left
-    done = run.maintain()
-    assert done.returncode == 0, done.stderr
-    assert "files merged into" in done.stdout
-    assert run.difference("t") == ""
-    assert not left & merged_files(run)
+    first = kill(run, "written")
+    second = kill(run, "written")
+    assert not first & merged_files(run)
+    assert len(notes(run)) == 1
+    assert "files merged into" in maintain(run)
+    assert not second & merged_files(run)
     assert merged_files(run)
-    assert not notes(run)
+
+
+def test_files_whose_commit_may_have_begun_stay_and_are_reported(run: Replicated) -> None:
+    left = kill(run, "committing")
+    assert _REPORT in maintain(run)
+    assert left <= merged_files(run)
+
+
+def test_files_that_were_committed_are_not_reported(run: Replicated) -> None:
+    left = kill(run, "committed")
+    assert _REPORT not in maintain(run)
+    assert left <= merged_files(run)

@@ -148,17 +148,13 @@ def _delete_left(lake: Lake, note: Unfinished) -> None:
     if not note.is_committing:
         if deleted := begun.storage.sweep(note.prefix):
             log.info("%s: %s of a killed process deleted", note.name, counted(deleted, "file"))
-    elif not any(_name_of(file).startswith(note.prefix) for file in begun.files):
+    elif not any(note.prefix in file.path.rpartition("/")[2] for file in begun.files):
         log.warning(
             "%s: a process was killed while it committed files whose names begin with %s: they "
             "stay, because a version of the table may have them",
             note.name,
             note.prefix,
         )
-
-
-def _name_of(file: DataFile) -> str:
-    return file.path.rpartition("/")[2]
 
 
 def erase_from(
