@@ -12,12 +12,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import headrace
 from headrace.connect.kernels import numba_internals
 from headrace.connect.kernels.functions import OPTIONS, entry, inlined, inlined_part, part
 from headrace.connect.kernels.loading import address_of_kernel
+from headrace.connect.kernels.memory import address_of
 from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
 
 _SMALL_SAMPLE = """
@@ -94,6 +98,34 @@ def test_a_part_can_be_inlined_in_one_place_and_called_in_others() -> None:
     assert compiled_now(4) == 16
     assert _double_in_place.targetoptions["forceinline"]
     assert not _double.targetoptions["forceinline"]
+
+
+@entry
+def _exchange(address, index, value):  # type: ignore[no-untyped-def]
+    former = address[index]
+    address[index] = value
+    address[0] += 1
+    return former
+
+
+@given(
+    words=st.lists(st.integers(-(2**63), 2**63 - 2), min_size=1, max_size=9),
+    index=st.integers(0, 8),
+    value=st.integers(-(2**63), 2**63 - 2),
+    offset=st.integers(0, 7),
+)
+def test_the_words_at_an_address_are_those_of_python_s_array(
+    words: list[int], index: int, value: int, offset: int
+) -> None:
+    index %= len(words)
+    memory = np.zeros(8 * len(words) + 16, np.uint8)
+    at = memory[offset : offset + 8 * len(words)]
+    at[:] = np.array(words, np.int64).view(np.uint8)
+    assert _exchange(address_of(at), index, value) == words[index]
+    words[index] = value
+    words[0] += 1
+    assert at.tobytes() == np.array(words, np.int64).tobytes()
+    assert not memory[offset + 8 * len(words) :].any()
 
 
 def test_parts_are_used_with_the_numba_of_the_constraints() -> None:

@@ -11,7 +11,6 @@ from headrace.connect.kernels.memory import (
     load8,
     load32,
     load32_signed,
-    load64,
     store32,
     store64,
 )
@@ -43,14 +42,14 @@ def _is_valid(validity, bit):
 def _put_cell(block, column, row, out):
     """Write pointer and length of a cell; the pointer of a null cell is 0, that of an empty one
     not."""
-    bit = row + load64(block + 8 * column + 24)
-    if not _is_valid(load64(block + 8 * column), bit):
+    bit = row + block[column + 3]
+    if not _is_valid(block[column], bit):
         store64(out, 0)
         store64(out + 8, 0)
         return
-    offsets = load64(block + 8 * column + 8)
+    offsets = block[column + 1]
     start = load32(offsets + 4 * row)
-    data = load64(block + 8 * column + 16)
+    data = block[column + 2]
     store64(out, (data if data != 0 else block) + start)
     store64(out + 8, load32(offsets + 4 * row + 4) - start)
 
@@ -67,19 +66,19 @@ def _put_header(block, name, column, row, out):
 def produce_rows(block, first, rows):
     """Produce the rows [first, rows). Returns `rows`, or the number of the row that was refused;
     then the error's address is in the block."""
-    topic_of, topics = load64(block + 8 * TOPIC_OF), load64(block + 8 * TOPICS)
-    numbers, numbers_validity = load64(block + 8 * NUMBERS + 8), load64(block + 8 * NUMBERS)
-    numbers_shift = load64(block + 8 * NUMBERS + 24)
-    lists, lists_validity = load64(block + 8 * LISTS), load64(block + 8 * LISTS_VALIDITY)
-    lists_shift = load64(block + 8 * LISTS_SHIFT)
-    name_of, names = load64(block + 8 * NAME_OF), load64(block + 8 * NAMES)
-    sequence_name = load64(block + 8 * SEQUENCE_NAME)
-    handle, produce = load64(block + 8 * HANDLE), load64(block + 8 * PRODUCE)
-    arguments = load64(block + 8 * OUT)
+    topic_of, topics = block[TOPIC_OF], block[TOPICS]
+    numbers, numbers_validity = block[NUMBERS + 1], block[NUMBERS]
+    numbers_shift = block[NUMBERS + 3]
+    lists, lists_validity = block[LISTS], block[LISTS_VALIDITY]
+    lists_shift = block[LISTS_SHIFT]
+    name_of, names = block[NAME_OF], block[NAMES]
+    sequence_name = block[SEQUENCE_NAME]
+    handle, produce = block[HANDLE], block[PRODUCE]
+    arguments = block[OUT]
     for row in range(first, rows):
         out = arguments
         store32(out, _RKT)
-        store64(out + _CONTENT, load64(topics + 8 * load32(topic_of + 4 * row)))
+        store64(out + _CONTENT, topics[load32(topic_of + 4 * row)])
         out += ARGUMENT
         store32(out, _PARTITION)
         number = _ANY_PARTITION
@@ -98,13 +97,13 @@ def produce_rows(block, first, rows):
         out += ARGUMENT
         if lists != 0 and _is_valid(lists_validity, row + lists_shift):
             for header in range(load32(lists + 4 * row), load32(lists + 4 * row + 4)):
-                name = load64(names + 8 * load32(name_of + 4 * header))
+                name = names[load32(name_of + 4 * header)]
                 out = _put_header(block, name, CONTENTS, header, out)
         if sequence_name != 0:
             out = _put_header(block, sequence_name, SEQUENCES, row, out)
         count = (out - arguments) // ARGUMENT
         error = _call3(produce, (handle, arguments, count))
         if error != 0:
-            store64(block + 8 * ERROR, error)
+            block[ERROR] = error
             return row
     return rows

@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.connect.images import ABSENT, cells, has_any, make_image
 from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import PADDING, address_of, load8, load64, store8
+from headrace.connect.kernels.memory import PADDING, address_of, load8, store8
 from headrace.connect.rows import Flag, RowTable
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
@@ -115,7 +115,7 @@ def _mark_lacking(images, count, has_old, columns, unavailable, null, marks):
     column); `has_old` is uint8 per row."""
     for i in range(count):
         lacks = unavailable and not load8(has_old + i)
-        store8(marks + i, 1 if has_any(load64(images + 8 * i), columns, lacks, null) else 0)
+        store8(marks + i, 1 if has_any(images[i], columns, lacks, null) else 0)
 
 
 def _lacking(

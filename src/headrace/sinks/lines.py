@@ -93,10 +93,10 @@ def _quote(source, length, out):
 
 @part
 def _is_null(block, column, row):
-    validity = load64(block + 8 * column)
+    validity = block[column]
     if validity == 0:
         return False
-    bit = row + load64(block + 8 * (_SHIFTS + column // 3))
+    bit = row + block[_SHIFTS + column // 3]
     return (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0
 
 
@@ -107,11 +107,11 @@ def _put_json(block, column, row, out):
     if _is_null(block, column, row):
         store32(out, 0x6C6C756E)
         return out + 4
-    offsets = load64(block + 8 * column + 8)
+    offsets = block[column + 1]
     start = load32(offsets + 4 * row)
     length = load32(offsets + 4 * row + 4) - start
-    source = load64(block + 8 * column + 16) + start
-    if load64(block + 8 * (_TEXTS + column // 3)) != 0:
+    source = block[column + 2] + start
+    if block[_TEXTS + column // 3] != 0:
         store8(out, 34)
         out = _quote(source, length, out + 1)
         store8(out, 34)
@@ -157,14 +157,14 @@ def _write_lines(block, rows, labels, out):
     """Write all rows; returns the end of the output, or -1 - row for a row that is not JSON."""
     start = out
     topic_offsets, topic_data = load64(block + 8), load64(block + 16)
-    sequence_offsets = load64(block + 8 * _SEQUENCE + 8)
-    sequence_data = load64(block + 8 * _SEQUENCE + 16)
-    name_offsets = load64(block + 8 * _NAME + 8)
-    name_data = load64(block + 8 * _NAME + 16)
-    lists, lists_validity = load64(block + 8 * _LISTS), load64(block + 8 * _LISTS_VALIDITY)
-    lists_shift = load64(block + 8 * _LISTS_SHIFT)
-    ends = load64(block + 8 * _ENDS)
-    previous, previous_length = load64(block + 8 * _PREVIOUS), load64(block + 8 * _PREVIOUS_LENGTH)
+    sequence_offsets = block[_SEQUENCE + 1]
+    sequence_data = block[_SEQUENCE + 2]
+    name_offsets = block[_NAME + 1]
+    name_data = block[_NAME + 2]
+    lists, lists_validity = block[_LISTS], block[_LISTS_VALIDITY]
+    lists_shift = block[_LISTS_SHIFT]
+    ends = block[_ENDS]
+    previous, previous_length = block[_PREVIOUS], block[_PREVIOUS_LENGTH]
     prefix, key_label = load64(labels), load64(labels + 8)
     value_label, headers_label = load64(labels + 16), load64(labels + 24)
     for row in range(rows):
@@ -205,10 +205,10 @@ def _write_lines(block, rows, labels, out):
         at = load32(sequence_offsets + 4 * row)
         current, length = sequence_data + at, load32(sequence_offsets + 4 * row + 4) - at
         if previous_length > 0 and not _is_above(previous, previous_length, current, length):
-            store64(block + 8 * _UNSORTED, 1)
+            block[_UNSORTED] = 1
         previous, previous_length = current, length
         if ends != 0:
-            store64(ends + 8 * row, out - start)
+            ends[row] = out - start
     return out
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
+from headrace.connect.kernels.memory import load8, load32_be, load64_be
 from headrace.connect.rows import NULL
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.image_kernel import add_images
@@ -27,7 +27,7 @@ def index_frames(
 ):  # fmt: skip
     """See SegmentReader.kernel. Returns MORE, FULL, KEY or BROKEN."""
     while True:
-        at = load64(state + 8 * row_kernel.INDEXED)
+        at = state[row_kernel.INDEXED]
         if at + _HEAD > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
         if is_full(state, rows_room, transactions_room, ends_room):
@@ -35,17 +35,17 @@ def index_frames(
         size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + _HEAD
         if size < (_BEGIN if kind == _BEGINS else _HEAD):
             return row_kernel.BROKEN
-        place = load64(state + 8 * row_kernel.POSITION_LOW)
+        place = state[row_kernel.POSITION_LOW]
         if kind == _BEGINS:
-            store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))
-            store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
-            store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
+            state[row_kernel.POSITION_HIGH] = load64_be(body)
+            state[row_kernel.POSITION_LOW] = load64_be(body + 8)
+            state[row_kernel.COMMIT_US] = load64_be(body + 16)
             image = start + at + _BEGIN
             begin_transaction(
                 rows, transactions, state, _NULL, image, size - _BEGIN, load64_be(body + 8), size
             )
         elif kind == _ENDS:
-            high = load64(state + 8 * row_kernel.POSITION_HIGH)
+            high = state[row_kernel.POSITION_HIGH]
             end_transaction(rows, transactions, ends, state, high, place + size, place, size)
         else:
             status = add_images(
@@ -54,4 +54,4 @@ def index_frames(
             )  # fmt: skip
             if status != row_kernel.MORE:
                 return status
-        store64(state + 8 * row_kernel.INDEXED, at + size)
+        state[row_kernel.INDEXED] = at + size

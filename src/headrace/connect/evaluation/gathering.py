@@ -62,7 +62,7 @@ def _split_image(row, transaction, which, cells, columns):
     """Split one of the five images of a row; return whether the row has it."""
     image = load64(transaction + _IMAGE_OF_TRANSACTION)
     if which != _TRANSACTION_IMAGE:
-        image = load64(row + 8 * which)
+        image = row[which]
     if image == 0:
         return False
     split(image, cells, columns)
@@ -76,7 +76,7 @@ def _gather(rows, selected, count, transactions, needed, columns, requests, requ
     `requests` are (image, column)."""
     image_bytes = CELL_BYTES * columns
     for i in range(count):
-        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        row = rows + _ROW_SIZE * selected[i]
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
         present = 0
         for which in range(_SPLIT_IMAGES):
@@ -134,7 +134,7 @@ def _put_cell(image, column, out):
 def _gather_one(rows, selected, count, transactions, which, column, out):
     """Look up one cell per row as `_gather` does, without splitting whole images."""
     for i in range(count):
-        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        row = rows + _ROW_SIZE * selected[i]
         target = out + CELL_BYTES * i
         if which == _TRANSACTION_IMAGE:
             transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
@@ -144,7 +144,7 @@ def _gather_one(rows, selected, count, transactions, which, column, out):
             if image == 0:
                 image = load64(row + _OLD)
         else:
-            image = load64(row + 8 * which)
+            image = row[which]
         if image == 0:
             store64(target, NO_CELL)
             continue
@@ -223,7 +223,7 @@ def _copy_bytes(cells, valid, count, ends, out):
         if load8(valid + i):
             cell = cells + CELL_BYTES * i
             out = copy(load64(cell + 8), load64(cell + 16), out)
-        store64(ends + 8 * (i + 1), out - begin)
+        ends[i + 1] = out - begin
 
 
 def as_binary(cells: np.ndarray, valid: np.ndarray) -> pa.Array:
@@ -255,7 +255,7 @@ def _copy_fixed(cells, valid, count, size, out):
             continue
         address = load64(cell + 8)
         if size == 8:
-            store64(out + 8 * i, load64(address))
+            out[i] = load64(address)
         elif size == 4:
             store32(out + 4 * i, load32(address))
         elif size == 2:

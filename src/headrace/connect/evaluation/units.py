@@ -27,14 +27,14 @@ def _count_units(cells, count, out):
             byte = load8(address + place)
             if byte & 0xC0 != 0x80:  # a character begins here
                 units += 2 if byte >= 0xF0 else 1
-        store64(out + 8 * i, units)
+        out[i] = units
 
 
 @entry
 def _shorten(cells, count, units):
     for i in range(count):
         cell = cells + CELL_BYTES * i
-        length = units_length(load64(cell + 8), load64(cell + _LENGTH), load64(units + 8 * i))
+        length = units_length(load64(cell + 8), load64(cell + _LENGTH), units[i])
         store64(cell + _LENGTH, length)
 
 

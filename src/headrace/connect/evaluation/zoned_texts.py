@@ -84,8 +84,8 @@ def _offset(place, end):
 def _read(offsets, count, data, has_date, seconds, shifts, fractions):
     """Parse `count` texts into their parts; return how many have the form."""
     for i in range(count):
-        place = data + load64(offsets + 8 * i)
-        end = data + load64(offsets + 8 * i + 8)
+        place = data + offsets[i]
+        end = data + offsets[i + 1]
         moment = np.int64(0)
         if has_date:
             if end - place < _DATE or load8(place + _DATE - 1) != _DATE_ENDS:
@@ -120,8 +120,8 @@ def _read(offsets, count, data, has_date, seconds, shifts, fractions):
         shift = _offset(place, end)
         if shift == _DAY:
             return i
-        store64(seconds + 8 * i, moment + _HOUR * hour + _MINUTE * minute + second)
-        store64(shifts + 8 * i, shift)
+        seconds[i] = moment + _HOUR * hour + _MINUTE * minute + second
+        shifts[i] = shift
         store64(fractions + 16 * i, begin)
         store64(fractions + 16 * i + 8, last - begin)
     return count
@@ -177,8 +177,8 @@ def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
     begin = out
     for i in range(count):
         if has_date:
-            out = _put_date(load64(days + 8 * i), out)
-        second = load64(of_days + 8 * i)
+            out = _put_date(days[i], out)
+        second = of_days[i]
         out = _put_two(second // _HOUR, out)
         store8(out, _COLON)
         out = _put_two(second // _MINUTE % 60, out + 1)
@@ -188,8 +188,8 @@ def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
         size = load64(fractions + 16 * i + 8)
         for place in range(size):
             store8(out + place, load8(source + place))
-        out = _put_offset(load64(shifts + 8 * i), out + size)
-        store64(ends + 8 * i, out - begin)
+        out = _put_offset(shifts[i], out + size)
+        ends[i] = out - begin
     return out - begin
 
 

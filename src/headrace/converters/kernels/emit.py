@@ -22,7 +22,6 @@ from headrace.connect.kernels.memory import (
     load64,
     store8,
     store32,
-    store64,
 )
 from headrace.connect.rows import TRANSACTION, TRANSACTION_NUMBERS, Flag, offset_in_row
 from headrace.connect.rows import offset_in_transaction as in_transaction
@@ -162,8 +161,8 @@ def _begin_transaction(transaction, texts, state):
     """Print the numbers of a transaction once, and note that the cells of its image are not
     split."""
     print_transaction(transaction, texts)
-    store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
-    store64(state + 8 * SPLIT_COLUMNS, 0)
+    state[TRANSACTION_NUMBER] += 1
+    state[SPLIT_COLUMNS] = 0
     return transaction
 
 
@@ -191,9 +190,9 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns, st
     image = load64(transaction + IMAGE_OF_TRANSACTION)
     if image:
         images |= HAS_TRANSACTION
-        if source_columns > load64(state + 8 * SPLIT_COLUMNS):
+        if source_columns > state[SPLIT_COLUMNS]:
             split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
-            store64(state + 8 * SPLIT_COLUMNS, source_columns)
+            state[SPLIT_COLUMNS] = source_columns
     return images
 
 
@@ -203,11 +202,11 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
     called by address, because inlined they would be compiled several times."""
     if form == _JSON:
         return _call(
-            load64(state + 8 * RUN_JSON),
+            state[RUN_JSON],
             (program, row, transaction, texts, state, cells, image_bytes, out),
         )
     return _call(
-        load64(state + 8 * RUN_PLAIN),
+        state[RUN_PLAIN],
         (program, row, transaction, texts, state, cells, image_bytes, out),
     )
 
@@ -216,11 +215,11 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
 def _size_of(row, transaction, shape, state):
     """Bytes of the row's images and made cells. Stores the address of the made cells in `state`."""
     size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
-    made = load64(shape + 8 * SHAPE_MADE)
+    made = shape[SHAPE_MADE]
     if made:
-        store64(state + 8 * MADE_COLUMNS, made)
-        index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
-        size += made_bytes(made, load64(shape + 8 * MADE_COUNT), index)
+        state[MADE_COLUMNS] = made
+        index = (row - state[FIRST_ROW]) // ROW_SIZE
+        size += made_bytes(made, shape[MADE_COUNT], index)
     return size
 
 
@@ -234,23 +233,23 @@ def emit(state):
     searched as well, so that Python renders many cells at a time, and NEXT is the first of these
     rows.
     """
-    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
-    transactions = load64(state + 8 * FIRST_TRANSACTION)
-    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
-    count, most_rows = load64(state + 8 * COUNT), load64(state + 8 * MOST_ROWS)
-    values, keys = load64(state + 8 * VALUES), load64(state + 8 * KEYS)
-    values_capacity = load64(state + 8 * VALUES_CAPACITY)
-    keys_capacity = load64(state + 8 * KEYS_CAPACITY)
-    value_ends, key_ends = load64(state + 8 * VALUE_ENDS), load64(state + 8 * KEY_ENDS)
-    value_present = load64(state + 8 * VALUE_PRESENT)
-    key_present = load64(state + 8 * KEY_PRESENT)
-    sequence = load64(state + 8 * SEQUENCES)
-    sequence_length = load64(state + 8 * SEQUENCE_LENGTH)
-    epoch = load64(state + 8 * EPOCH)
-    patch_bytes = load64(state + 8 * PATCH_BYTES)
-    texts = load64(state + 8 * SCRATCH)
+    rows, selected = state[FIRST_ROW], state[SELECTED]
+    transactions = state[FIRST_TRANSACTION]
+    shapes, programs = state[SHAPES], state[PROGRAMS]
+    count, most_rows = state[COUNT], state[MOST_ROWS]
+    values, keys = state[VALUES], state[KEYS]
+    values_capacity = state[VALUES_CAPACITY]
+    keys_capacity = state[KEYS_CAPACITY]
+    value_ends, key_ends = state[VALUE_ENDS], state[KEY_ENDS]
+    value_present = state[VALUE_PRESENT]
+    key_present = state[KEY_PRESENT]
+    sequence = state[SEQUENCES]
+    sequence_length = state[SEQUENCE_LENGTH]
+    epoch = state[EPOCH]
+    patch_bytes = state[PATCH_BYTES]
+    texts = state[SCRATCH]
     cells = texts + _CELLS
-    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
+    image_bytes = CELL_BYTES * state[COLUMNS]
     print_clock(state, texts)
     printed = np.int64(0)
     value_end = values
@@ -259,17 +258,17 @@ def emit(state):
     status = DONE
     store32(value_ends, 0)
     store32(key_ends, 0)
-    i = load64(state + 8 * START)
+    i = state[START]
     first_missing = np.int64(-1)
     quiet = 0
     before = np.int64(0)
     while i < count:
-        row = rows + load64(selected + 8 * i) * ROW_SIZE
-        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        row = rows + selected[i] * ROW_SIZE
+        shape = programs + 8 * SHAPE_WORDS * shapes[i]
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
         size = _size_of(row, transaction, shape, state)
-        value_bound = load64(shape + 8 * VALUE_GROWTH) * size + load64(shape + 8 * VALUE_CONSTANT)
-        key_bound = load64(shape + 8 * KEY_GROWTH) * size + load64(shape + 8 * KEY_CONSTANT)
+        value_bound = shape[VALUE_GROWTH] * size + shape[VALUE_CONSTANT]
+        key_bound = shape[KEY_GROWTH] * size + shape[KEY_CONSTANT]
         if (
             done >= most_rows
             or value_end - values + value_bound + patch_bytes > values_capacity
@@ -280,27 +279,27 @@ def emit(state):
         if transaction != printed:
             printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
-            load64(shape + 8 * SHAPE_SOURCE_COLUMNS), state,
+            row, transaction, cells, image_bytes, shape[SHAPE_COLUMNS],
+            shape[SHAPE_SOURCE_COLUMNS], state,
         )  # fmt: skip
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
-        store64(state + 8 * ROW_NUMBER, i)
-        if images & load64(shape + 8 * KEY_GUARD):
+        state[ROW_NUMBER] = i
+        if images & shape[KEY_GUARD]:
             next_key = _run(
-                load64(shape + 8 * KEY_FORM), load64(shape + 8 * KEY_PROGRAM), row, transaction,
+                shape[KEY_FORM], shape[KEY_PROGRAM], row, transaction,
                 texts, state, cells, image_bytes, key_end,
             )  # fmt: skip
-        if load8(row + _OPERATION) and images & load64(shape + 8 * VALUE_GUARD):
+        if load8(row + _OPERATION) and images & shape[VALUE_GUARD]:
             next_value = _run(
-                load64(shape + 8 * VALUE_FORM), load64(shape + 8 * VALUE_PROGRAM), row,
+                shape[VALUE_FORM], shape[VALUE_PROGRAM], row,
                 transaction, texts, state, cells, image_bytes, value_end,
             )  # fmt: skip
         if next_key == MISSING or next_value == MISSING or first_missing >= 0:
             quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
             if first_missing < 0:
                 first_missing = i
-            full = load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES)
+            full = state[MISS_COUNT] >= state[MOST_MISSES]
             if full or quiet == _QUIET_ROWS:
                 break
             i += 1
@@ -320,17 +319,17 @@ def emit(state):
     if first_missing >= 0:
         i = first_missing
         status = UNUSUAL
-    store64(state + 8 * NEXT, i)
-    store64(state + 8 * STATUS, status)
-    store64(state + 8 * VALUE_BYTES, value_end - values)
-    store64(state + 8 * KEY_BYTES, key_end - keys)
+    state[NEXT] = i
+    state[STATUS] = status
+    state[VALUE_BYTES] = value_end - values
+    state[KEY_BYTES] = key_end - keys
     return done
 
 
 @inlined_part
 def _is_on(header, row):
     """Whether a row has the header."""
-    on = load64(header + 8 * ON)
+    on = header[ON]
     if on == ON_EVERY:
         return True
     if load8(row + _FLAGS) & _KEY_CHANGE == 0:
@@ -343,57 +342,57 @@ def emit_headers(state):
     """Render the headers of the selected rows from START to COUNT. STATUS is the reason why the
     pass stopped, and NEXT the row where it stopped: FULL if the row does not fit, UNUSUAL if Python
     has to render a cell."""
-    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
-    transactions = load64(state + 8 * FIRST_TRANSACTION)
-    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
-    count, output = load64(state + 8 * COUNT), load64(state + 8 * HEADERS)
-    capacity = load64(state + 8 * HEADERS_CAPACITY)
-    ends, lists = load64(state + 8 * HEADER_ENDS), load64(state + 8 * HEADER_LISTS)
-    present, names = load64(state + 8 * HEADER_PRESENT), load64(state + 8 * HEADER_NAMES)
-    number = load64(state + 8 * HEADER_COUNT)
-    patch_bytes = load64(state + 8 * PATCH_BYTES)
-    texts = load64(state + 8 * SCRATCH)
+    rows, selected = state[FIRST_ROW], state[SELECTED]
+    transactions = state[FIRST_TRANSACTION]
+    shapes, programs = state[SHAPES], state[PROGRAMS]
+    count, output = state[COUNT], state[HEADERS]
+    capacity = state[HEADERS_CAPACITY]
+    ends, lists = state[HEADER_ENDS], state[HEADER_LISTS]
+    present, names = state[HEADER_PRESENT], state[HEADER_NAMES]
+    number = state[HEADER_COUNT]
+    patch_bytes = state[PATCH_BYTES]
+    texts = state[SCRATCH]
     cells = texts + _CELLS
-    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
+    image_bytes = CELL_BYTES * state[COLUMNS]
     print_clock(state, texts)
     printed = np.int64(0)
     out = output + load32_signed(ends + 4 * number)
     status = DONE
-    i = load64(state + 8 * START)
+    i = state[START]
     first_missing = np.int64(-1)
     while i < count:
-        row = rows + load64(selected + 8 * i) * ROW_SIZE
-        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        row = rows + selected[i] * ROW_SIZE
+        shape = programs + 8 * SHAPE_WORDS * shapes[i]
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
         size = _size_of(row, transaction, shape, state)
         if transaction != printed:
             printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
-            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
-            load64(shape + 8 * HEADER_SOURCE_COLUMNS), state,
+            row, transaction, cells, image_bytes, shape[HEADER_COLUMNS],
+            shape[HEADER_SOURCE_COLUMNS], state,
         )  # fmt: skip
-        store64(state + 8 * ROW_NUMBER, -1 - i)
-        header = load64(shape + 8 * SHAPE_HEADERS)
-        last = header + 8 * HEADER_WORDS * load64(shape + 8 * SHAPE_HEADER_COUNT)
+        state[ROW_NUMBER] = -1 - i
+        header = shape[SHAPE_HEADERS]
+        last = header + 8 * HEADER_WORDS * shape[SHAPE_HEADER_COUNT]
         missing = False
         added = number
         end = out
         while header < last:
             if _is_on(header, row):
-                bound = load64(header + 8 * PROGRAM_GROWTH) * size
-                bound += load64(header + 8 * PROGRAM_CONSTANT)
+                bound = header[PROGRAM_GROWTH] * size
+                bound += header[PROGRAM_CONSTANT]
                 if end - output + bound + patch_bytes > capacity:
                     status = FULL
                     break
                 rendered = np.int64(NO_VALUE)
-                program = load64(header + 8 * PROGRAM)
+                program = header[PROGRAM]
                 if program == 0:
-                    length = load64(header + 8 * TEXT_LENGTH)
+                    length = header[TEXT_LENGTH]
                     if length >= 0:
-                        rendered = copy(load64(header + 8 * TEXT), length, end)
-                elif images & load64(header + 8 * PROGRAM_GUARD):
+                        rendered = copy(header[TEXT], length, end)
+                elif images & header[PROGRAM_GUARD]:
                     rendered = _run(
-                        load64(header + 8 * PROGRAM_FORM), program, row, transaction, texts,
+                        header[PROGRAM_FORM], program, row, transaction, texts,
                         state, cells, image_bytes, end,
                     )  # fmt: skip
                 if rendered == MISSING:
@@ -401,7 +400,7 @@ def emit_headers(state):
                 elif rendered != NO_VALUE:
                     end = rendered
                 store8(present + added, 0 if rendered == NO_VALUE else 1)
-                store32(names + 4 * added, load64(header + 8 * NAME))
+                store32(names + 4 * added, header[NAME])
                 added += 1
                 store32(ends + 4 * added, end - output)
             header += 8 * HEADER_WORDS
@@ -411,7 +410,7 @@ def emit_headers(state):
             first_missing = i
         i += 1
         if first_missing >= 0:
-            if load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES):
+            if state[MISS_COUNT] >= state[MOST_MISSES]:
                 break
             continue
         out = end
@@ -420,6 +419,6 @@ def emit_headers(state):
     if first_missing >= 0:
         i = first_missing
         status = UNUSUAL
-    store64(state + 8 * HEADER_COUNT, number)
-    store64(state + 8 * NEXT, i)
-    store64(state + 8 * STATUS, status)
+    state[HEADER_COUNT] = number
+    state[NEXT] = i
+    state[STATUS] = status

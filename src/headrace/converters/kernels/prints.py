@@ -96,7 +96,7 @@ def write_sequences(rows, selected, count, epoch, length, out):
     (int64)."""
     before = np.int64(0)
     for i in range(count):
-        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        row = rows + _ROW_SIZE * selected[i]
         put_next_sequence(row, before, epoch, length, out + length * i)
         before = row
 
@@ -107,7 +107,7 @@ def print_transaction(transaction, texts):
     slots of TEXT_BYTES at `texts`: the length (int64; -1: null), then the digits."""
     for i in range(TRANSACTION_NUMBERS):
         text = texts + TEXT_BYTES * i
-        value = load64(transaction + 8 * i)
+        value = transaction[i]
         if value == _NULL:
             store64(text, -1)
         else:
@@ -120,7 +120,7 @@ def print_clock(state, texts):
     decimal texts, into the three slots after those of the transaction."""
     for i in range(3):
         text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + i)
-        value = load64(state + 8 * (CLOCK_MS + i))
+        value = state[CLOCK_MS + i]
         store64(text, put_int(value, text + 8) - text - 8)
 
 
@@ -183,8 +183,8 @@ def patch(state, address, length, instruction, out):
     if length == 0:
         # The cell after an empty one may have its address; all empty cells are equal.
         address = np.int64(1)
-    table = load64(state + 8 * PATCH_TABLE)
-    mask = load64(state + 8 * PATCH_MASK)
+    table = state[PATCH_TABLE]
+    mask = state[PATCH_MASK]
     bucket = patch_hash(address, instruction) & mask
     while True:
         entry_address = table + 32 * bucket
@@ -196,14 +196,14 @@ def patch(state, address, length, instruction, out):
                 return np.int64(IS_NULL)
             return copy(load64(entry_address + 16), load64(entry_address + 24), out)
         bucket = (bucket + 1) & mask
-    count = load64(state + 8 * MISS_COUNT)
-    if count < load64(state + 8 * MOST_MISSES):
-        miss = load64(state + 8 * MISSES) + 32 * count
+    count = state[MISS_COUNT]
+    if count < state[MOST_MISSES]:
+        miss = state[MISSES] + 32 * count
         store64(miss, address)
         store64(miss + 8, length)
         store64(miss + 16, instruction)
-        store64(miss + 24, load64(state + 8 * ROW_NUMBER))
-        store64(state + 8 * MISS_COUNT, count + 1)
+        store64(miss + 24, state[ROW_NUMBER])
+        state[MISS_COUNT] = count + 1
     return np.int64(MISSING)
 
 
@@ -219,4 +219,4 @@ def insert_patches(entries, count, table, mask):
         while load64(table + 32 * bucket):
             bucket = (bucket + 1) & mask
         for word in range(4):
-            store64(table + 32 * bucket + 8 * word, load64(source + 8 * word))
+            store64(table + 32 * bucket + 8 * word, source[word])

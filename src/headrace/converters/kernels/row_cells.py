@@ -46,7 +46,7 @@ def image_of(row, transaction, which):
     if which == _KEY_IMAGE:
         new = load64(row + NEW)
         return new if new else load64(row + OLD)
-    return load64(row + 8 * which)
+    return row[which]
 
 
 @inlined_part
@@ -75,8 +75,8 @@ def split_cell(at, row, cells, image_bytes):
 @inlined_part
 def made_cell(at, row, state):
     """Return the cell of the made column that a COLUMN instruction refers to."""
-    index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
-    table = load64(load64(state + 8 * MADE_COLUMNS) + 8 * load64(at + B))
+    index = (row - state[FIRST_ROW]) // ROW_SIZE
+    table = state[MADE_COLUMNS][load64(at + B)]
     return table + CELL_BYTES * index
 
 
@@ -85,7 +85,7 @@ def made_bytes(tables, count, index):
     """Bytes of the made cells of the row `index`, in `count` columns."""
     size = 0
     for column in range(count):
-        cell = load64(tables + 8 * column) + CELL_BYTES * index
+        cell = tables[column] + CELL_BYTES * index
         if has_value(load64(cell)):
             size += load64(cell + 16)
     return size

@@ -250,7 +250,7 @@ def _value_hash(seed, kind, place, size, out):
         elif kind not in (ARRAY, NULL, UNDEFINED):
             value = _scalar_hash(value, kind, place, size, VALUES, out)
         if inner:
-            store64(stack + 8 * depth, last)
+            stack[depth] = last
             depth += 1
             last = place + size - 1
             place = inner + 4
@@ -259,7 +259,7 @@ def _value_hash(seed, kind, place, size, out):
         while depth and place == last:
             place = last + 1
             depth -= 1
-            last = load64(stack + 8 * depth)
+            last = stack[depth]
         if depth == 0:
             return value
         kind = load8(place)

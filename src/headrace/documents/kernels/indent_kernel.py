@@ -21,7 +21,6 @@ from headrace.connect.kernels.memory import (
     load8,
     load32_signed,
     store8,
-    store64,
 )
 
 _NEWLINE, _SPACE = ord("\n"), ord(" ")
@@ -81,5 +80,5 @@ def indent_column(offsets, count, texts, ends, out, writes):
     for i in range(count):
         place = texts + load32_signed(offsets + 4 * i)
         out = _indent(place, texts + load32_signed(offsets + 4 * i + 4), out, writes)
-        store64(ends + 8 * i, out - begin)
+        ends[i] = out - begin
     return out - begin

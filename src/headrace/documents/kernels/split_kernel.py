@@ -271,8 +271,8 @@ def scatter_leaves(leaves, firsts, rows, count, leaf_count, tables, table_rows):
     column into `leaf_count` tables of `table_rows` cells, at `rows`."""
     table_bytes = CELL_BYTES * table_rows
     for i in range(count):
-        leaf = leaves + CELL_BYTES * load64(firsts + 8 * i)
-        target = tables + CELL_BYTES * load64(rows + 8 * i)
+        leaf = leaves + CELL_BYTES * firsts[i]
+        target = tables + CELL_BYTES * rows[i]
         for _ in range(leaf_count):
             store64(target, load64(leaf))
             store64(target + 8, load64(leaf + 8))

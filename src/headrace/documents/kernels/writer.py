@@ -259,7 +259,7 @@ def put_value(kind, place, rest, dialect, escaped, growth, out):
         if kind in (DOCUMENT, ARRAY, CODE_WITH_SCOPE):
             if depth == MOST_DEPTH:
                 return np.int64(TOO_DEEP)
-            store64(stack + 8 * depth, last << 2 | flags)
+            stack[depth] = last << 2 | flags
             depth += 1
             flags = np.int64(_IS_ARRAY if kind == ARRAY else 0)
             if kind == CODE_WITH_SCOPE:
@@ -284,7 +284,7 @@ def put_value(kind, place, rest, dialect, escaped, growth, out):
             out += 2 if flags & _IS_SCOPE else 1
             place = last + 1
             depth -= 1
-            outer = load64(stack + 8 * depth)
+            outer = stack[depth]
             last = outer >> 2
             flags = outer & 3
             opens = False

@@ -56,7 +56,7 @@ def measure_images(columns, count, rows, offsets):
             else:
                 start = load64(column + OFFSETS) + 8 * row
                 total += CELL_HEAD_BYTES + load64(start + 8) - load64(start)
-        store64(offsets + 8 * row + 8, total)
+        offsets[row + 1] = total
     return total
 
 

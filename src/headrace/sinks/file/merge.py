@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import address_of, copy16, load8, load64, store8
+from headrace.connect.kernels.memory import address_of, copy16, load8, store8
 from headrace.sinks.file.parts import FilePart
 from headrace.sinks.file.tail import Tail
 
@@ -26,8 +26,8 @@ _CHUNK = 16 << 20
 def _gather(starts, lengths, order, first, last, out):
     """Copy lines order[first:last] one after the other; return the end of the output."""
     for i in range(first, last):
-        line = load64(order + 8 * i)
-        source, length = load64(starts + 8 * line), load64(lengths + 8 * line)
+        line = order[i]
+        source, length = starts[line], lengths[line]
         blocks = length & ~15
         for offset in range(0, blocks, 16):
             copy16(out + offset, source + offset)

@@ -47,10 +47,10 @@ def count_rows(
     are one int64, the number of pairs, and pairs of collection and count, in the order of
     java.util.HashMap.
     """
-    total = load64(state + 8 * TOTAL)
-    touched_count = load64(state + 8 * TOUCHED)
-    serial = load64(state + 8 * SERIAL)
-    used = load64(state + 8 * USED)
+    total = state[TOTAL]
+    touched_count = state[TOUCHED]
+    serial = state[SERIAL]
+    used = state[USED]
     done = first
     for i in range(first, last):
         row = rows + _ROW_SIZE * i
@@ -73,26 +73,26 @@ def count_rows(
             _list(collections, touched, touched_count, buckets, counts + 8 * used)
             used += 1 + 2 * touched_count
         else:
-            number = load64(numbers + 8 * load32_signed(row + _RELATION))
+            number = numbers[load32_signed(row + _RELATION)]
             if number < 0:
                 done += 1
                 continue
             collection = collections + _COLLECTION_SIZE * number
-            if load64(collection + 8 * _COUNTED_IN) != serial:
-                store64(collection + 8 * _COUNTED_IN, serial)
-                store64(collection + 8 * _COUNT, 0)
-                store64(touched + 8 * touched_count, number)
+            if collection[_COUNTED_IN] != serial:
+                collection[_COUNTED_IN] = serial
+                collection[_COUNT] = 0
+                touched[touched_count] = number
                 touched_count += 1
             total += 1
-            count = load64(collection + 8 * _COUNT) + 1
-            store64(collection + 8 * _COUNT, count)
+            count = collection[_COUNT] + 1
+            collection[_COUNT] = count
             store64(order, total)
             store64(order + 8, count)
         done += 1
-    store64(state + 8 * TOTAL, total)
-    store64(state + 8 * TOUCHED, touched_count)
-    store64(state + 8 * SERIAL, serial)
-    store64(state + 8 * USED, used)
+    state[TOTAL] = total
+    state[TOUCHED] = touched_count
+    state[SERIAL] = serial
+    state[USED] = used
     return done
 
 
@@ -104,9 +104,9 @@ def _list(collections, touched, count, buckets, out):
     while 4 * count > 3 * size:
         size *= 2
     for i in range(size + 1):
-        store64(buckets + 8 * i, 0)
+        buckets[i] = 0
     for i in range(count):
-        collection = collections + _COLLECTION_SIZE * load64(touched + 8 * i)
+        collection = collections + _COLLECTION_SIZE * touched[i]
         bucket = buckets + 8 * ((load64(collection) & (size - 1)) + 1)
         store64(bucket, load64(bucket) + 1)
     for i in range(size):
@@ -114,13 +114,13 @@ def _list(collections, touched, count, buckets, out):
         store64(bucket + 8, load64(bucket + 8) + load64(bucket))
     store64(out, count)
     for i in range(count):
-        number = load64(touched + 8 * i)
+        number = touched[i]
         collection = collections + _COLLECTION_SIZE * number
         bucket = buckets + 8 * (load64(collection) & (size - 1))
         place = load64(bucket)
         store64(bucket, place + 1)
         store64(out + 8 + 16 * place, number)
-        store64(out + 16 + 16 * place, load64(collection + 8 * _COUNT))
+        store64(out + 16 + 16 * place, collection[_COUNT])
 
 
 @entry
@@ -133,7 +133,7 @@ def endings_size(rows, count, orders, counts, collections):
             size += _LARGEST_NUMBER
             for pair in range(load64(at)):
                 collection = collections + _COLLECTION_SIZE * load64(at + 8 + 16 * pair)
-                size += load64(collection + 8 * _LENGTH) + _LARGEST_NUMBER
+                size += collection[_LENGTH] + _LARGEST_NUMBER
     return size
 
 
@@ -156,8 +156,8 @@ def write_endings(rows, count, orders, counts, collections, memory, virtual, use
             if pair:
                 store8(out, ord(","))
                 out += 1
-            text = load64(collection + 8 * _TEXT)
-            out = copy(text, load64(collection + 8 * _LENGTH), out)
+            text = collection[_TEXT]
+            out = copy(text, collection[_LENGTH], out)
             out = put_int(load64(at + 16 + 16 * pair), out)
             store8(out, ord("}"))
             out += 1

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import connect_values, values
 from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import address_of, load8, load64, store64
+from headrace.connect.kernels.memory import address_of, load8
 from headrace.connect.records import Node, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
 
@@ -82,8 +82,8 @@ def _folded(longs: np.ndarray) -> np.ndarray:
 def _hash_texts(offsets, count, data, out):
     """`String.hashCode` of `count` texts in UTF-8 (int64 `offsets`), as int64 of 32 bits each."""
     for i in range(count):
-        place = data + load64(offsets + 8 * i)
-        end = data + load64(offsets + 8 * i + 8)
+        place = data + offsets[i]
+        end = data + offsets[i + 1]
         made = np.int64(0)
         while place < end:
             byte = load8(place)
@@ -99,7 +99,7 @@ def _hash_texts(offsets, count, data, out):
                 made = made * _FACTOR + 0xD800 + ((byte - 0x10000) >> 10)
                 byte = 0xDC00 + (byte & 0x3FF)
             made = (made * _FACTOR + byte) & _BITS_32
-        store64(out + 8 * i, made)
+        out[i] = made
 
 
 def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:

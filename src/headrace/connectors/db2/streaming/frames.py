@@ -178,16 +178,16 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
     transactions between them; returns their end. The last transaction stays open."""
     for number in range(count):
         change = changes + _CHANGE_BYTES * number
-        high, low = load64(change + 8 * COMMIT_HIGH), load64(change + 8 * COMMIT_LOW)
-        out = _write_begin(out, high, low, load64(change + 8 * COMMIT_US), lsn_bytes, transaction)
-        store32_be(out + HEAD_BYTES, load64(change + 8 * RELATION))
-        order_high, order_low = load64(change + 8 * ORDER_HIGH), load64(change + 8 * ORDER_LOW)
+        high, low = change[COMMIT_HIGH], change[COMMIT_LOW]
+        out = _write_begin(out, high, low, change[COMMIT_US], lsn_bytes, transaction)
+        store32_be(out + HEAD_BYTES, change[RELATION])
+        order_high, order_low = change[ORDER_HIGH], change[ORDER_LOW]
         shown = put_place(out + HEAD_BYTES + 4, order_high, order_low)
-        lsn_high, lsn_low = load64(change + 8 * LSN_HIGH), load64(change + 8 * LSN_LOW)
+        lsn_high, lsn_low = change[LSN_HIGH], change[LSN_LOW]
         end = put_lsn_image(shown, lsn_high, lsn_low, lsn_bytes)
-        end = copy(load64(change + 8 * OLD), load64(change + 8 * OLD_SIZE), end)
-        end = copy(load64(change + 8 * NEW), load64(change + 8 * NEW_SIZE), end)
-        put_frame_head(out, end, load64(change + 8 * KIND))
+        end = copy(change[OLD], change[OLD_SIZE], end)
+        end = copy(change[NEW], change[NEW_SIZE], end)
+        put_frame_head(out, end, change[KIND])
         out = end
     return out
 
@@ -198,7 +198,7 @@ def _add_update_without_old(
 ):
     """Add an update that has only the image after, like `add_images`."""
     relation = relations + 8 * row_kernel.RELATION_WORDS * index
-    columns = load64(relation + 8 * row_kernel.COLUMNS)
+    columns = relation[row_kernel.COLUMNS]
     if split_checked(image, stop, columns, scratch + CELLS) < 0:
         return row_kernel.BROKEN
     outcome = row_kernel.LEFT_OUT
@@ -218,10 +218,10 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
     """Add the row of a schema change to the open transaction. It does not count as a change of a
     row: it has the ordinal of the next change, and comes before its parts."""
     row_kernel.open_transaction(transactions, state)
-    store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
-    part = load64(state + 8 * PENDING)
+    state[row_kernel.TRANSACTION_HAS_ROWS] = 1
+    part = state[PENDING]
     row_kernel.add_row(rows, state, 0, image, 0, place, part, 0, size, index, SCHEMA_CHANGE, 0)
-    store64(state + 8 * PENDING, part + 1)
+    state[PENDING] = part + 1
     return row_kernel.MORE
 
 
@@ -230,8 +230,8 @@ def _serial(kind, place, state):
     """Return the number, from 1, of a change among those with its place; 0 for a schema change."""
     if kind == SCHEMA_CHANGE:
         return 0
-    if load64(state + 8 * HAS_CHANGE) and load64(state + 8 * CHANGE) == place:
-        return load64(state + 8 * SERIAL) + 1
+    if state[HAS_CHANGE] and state[CHANGE] == place:
+        return state[SERIAL] + 1
     return 1
 
 
@@ -248,33 +248,33 @@ def _is_above(place, other):
 def _resume(place, state):
     """Raise the ordinals after the last delivered change of the open transaction above those that
     an earlier process used, whatever tables it captured."""
-    least = load64(state + 8 * RESUMED_ORDINAL)
+    least = state[RESUMED_ORDINAL]
     if (
-        load64(state + 8 * RESUMES)
-        and load64(state + 8 * row_kernel.POSITION_HIGH) == load64(state + 8 * RESUMED_HIGH)
-        and load64(state + 8 * row_kernel.POSITION_LOW) == load64(state + 8 * RESUMED_LOW)
-        and _is_above(place, load64(state + 8 * RESUMED_CHANGE))
-        and load64(state + 8 * row_kernel.ORDINAL) < least
+        state[RESUMES]
+        and state[row_kernel.POSITION_HIGH] == state[RESUMED_HIGH]
+        and state[row_kernel.POSITION_LOW] == state[RESUMED_LOW]
+        and _is_above(place, state[RESUMED_CHANGE])
+        and state[row_kernel.ORDINAL] < least
     ):
-        store64(state + 8 * row_kernel.ORDINAL, least)
+        state[row_kernel.ORDINAL] = least
 
 
 @part
 def _number_rows(rows, first, kind, place, serial, state):
     """Number the rows of a segment from `first` on, which a change made: their parts come after
     those of the schema changes before it."""
-    pending = load64(state + 8 * PENDING)
-    for number in range(first, load64(state + 8 * row_kernel.ROWS)):
+    pending = state[PENDING]
+    for number in range(first, state[row_kernel.ROWS]):
         row = rows + _ROW_SIZE * number
         if load8(row + _OPERATION) != BEGIN:
             store32(row + _SERIAL, serial)
             if kind != SCHEMA_CHANGE:
                 store64(row + _PART, load64(row + _PART) + pending)
     if kind != SCHEMA_CHANGE:
-        store64(state + 8 * PENDING, 0)
-    store64(state + 8 * HAS_CHANGE, 1)
-    store64(state + 8 * CHANGE, place)
-    store64(state + 8 * SERIAL, serial)
+        state[PENDING] = 0
+    state[HAS_CHANGE] = 1
+    state[CHANGE] = place
+    state[SERIAL] = serial
 
 
 @part
@@ -290,7 +290,7 @@ def index_frames(
 ):  # fmt: skip
     """See SegmentReader.kernel. Returns MORE, FULL, KEY or BROKEN."""
     while True:
-        at = load64(state + 8 * row_kernel.INDEXED)
+        at = state[row_kernel.INDEXED]
         if at + HEAD_BYTES > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
         # A transaction's beginning is emitted with its first record.
@@ -301,13 +301,13 @@ def index_frames(
         if kind == _BEGINS:
             if size < BEGIN_HEAD_BYTES:
                 return row_kernel.BROKEN
-            store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))
-            store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
-            store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
+            state[row_kernel.POSITION_HIGH] = load64_be(body)
+            state[row_kernel.POSITION_LOW] = load64_be(body + 8)
+            state[row_kernel.COMMIT_US] = load64_be(body + 16)
             image = start + at + BEGIN_HEAD_BYTES
             begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
-            store64(state + 8 * HAS_CHANGE, 0)
-            store64(state + 8 * PENDING, 0)
+            state[HAS_CHANGE] = 0
+            state[PENDING] = 0
         elif kind == _ENDS:
             end_late(rows, transactions, ends, state, size)
         elif kind == _SYNCHPOINT:
@@ -320,11 +320,11 @@ def index_frames(
             if images > stop:
                 return row_kernel.BROKEN
             index, place = load32_be(body), load64_be(body + 4 + ORDER_BYTES // 2)
-            first = load64(state + 8 * row_kernel.ROWS)
+            first = state[row_kernel.ROWS]
             serial = _serial(kind, place, state)
             _resume(place, state)
             add_late_begin(rows, transactions, state)
-            store64(state + 8 * row_kernel.EXTRA, extra + start - data)
+            state[row_kernel.EXTRA] = extra + start - data
             if kind == SCHEMA_CHANGE:
                 status = _add_schema_change(
                     images + start - data, index, place, size, rows, transactions, state
@@ -339,10 +339,10 @@ def index_frames(
                     images, stop, start - data, kind, index, place, size,
                     rows, transactions, relations, options, scratch, state,
                 )  # fmt: skip
-            store64(state + 8 * row_kernel.EXTRA, 0)
+            state[row_kernel.EXTRA] = 0
             if status == row_kernel.MORE:
                 _number_rows(rows, first, kind, place, serial, state)
             take_back_beginning(state, first)
             if status != row_kernel.MORE:
                 return status
-        store64(state + 8 * row_kernel.INDEXED, at + size)
+        state[row_kernel.INDEXED] = at + size

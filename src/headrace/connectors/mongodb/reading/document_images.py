@@ -105,13 +105,13 @@ def write_documents(batch, size, images, room, offsets, rules, rule_count, scrat
             document_bytes = filtered - scratch
         if out - images + _IMAGE_HEAD + value_bytes + document_bytes > room:
             return np.int64(NO_ROOM)
-        store64(offsets + 8 * row, out - images)
+        offsets[row] = out - images
         row += 1
         out = put_head(out, 2)
         out = _put_value(kind, value, value_bytes, out)
         out = _put_value(document_kind, document, document_bytes, out)
         place += length
-    store64(offsets + 8 * row, out - images)
+    offsets[row] = out - images
     return np.int64(0)
 
 

@@ -134,10 +134,10 @@ def _relation(namespaces, mask, ns, size):
 @part
 def _count(state, time):
     """Count an event among those of its time, the first being 1."""
-    if load64(state + 8 * EVENT_TIME) != time:
-        store64(state + 8 * EVENT_TIME, time)
-        store64(state + 8 * EVENT_NUMBER, 0)
-    store64(state + 8 * EVENT_NUMBER, load64(state + 8 * EVENT_NUMBER) + 1)
+    if state[EVENT_TIME] != time:
+        state[EVENT_TIME] = time
+        state[EVENT_NUMBER] = 0
+    state[EVENT_NUMBER] += 1
 
 
 @part
@@ -149,25 +149,23 @@ def _in_transaction(parts):
 def _border(parts, time, state):
     """The event's place in its transaction; notes the transaction that is open after it."""
     if not _in_transaction(parts):
-        store64(state + 8 * OPEN_TIME, 0)
+        state[OPEN_TIME] = 0
         return np.int64(OUTSIDE)
     number = load64(place_of(parts, event_parts.TXN_NUMBER))
     session = place_of(parts, event_parts.LSID)
     size = load32(session)
     if (
-        load64(state + 8 * OPEN_TIME) == time
-        and load64(state + 8 * OPEN_NUMBER) == number
-        and same_bytes(
-            load64(state + 8 * OPEN_SESSION), load64(state + 8 * OPEN_SESSION_SIZE), session, size
-        )
+        state[OPEN_TIME] == time
+        and state[OPEN_NUMBER] == number
+        and same_bytes(state[OPEN_SESSION], state[OPEN_SESSION_SIZE], session, size)
     ):
         return np.int64(GOES_ON)
-    store64(state + 8 * OPEN_TIME, time)
-    store64(state + 8 * OPEN_NUMBER, number)
-    store64(state + 8 * OPEN_SESSION, session)
-    store64(state + 8 * OPEN_SESSION_SIZE, size)
+    state[OPEN_TIME] = time
+    state[OPEN_NUMBER] = number
+    state[OPEN_SESSION] = session
+    state[OPEN_SESSION_SIZE] = size
     for i in range(3):
-        store64(state + 8 * (RESUME_TOKEN + i), load64(state + 8 * (LAST_TOKEN + i)))
+        state[RESUME_TOKEN + i] = state[LAST_TOKEN + i]
     return np.int64(BEGINS)
 
 
@@ -177,7 +175,7 @@ def _frame_size(parts, operation, state):
     size = FRAME_HEAD + load32(place_of(parts, event_parts.ID))
     if _in_transaction(parts):
         size += HEAD_BYTES + cell_size(parts, event_parts.LSID)
-        size += load64(state + 8 * LAST_TOKEN_SIZE) + load64(state + 8 * RESUME_TOKEN_SIZE)
+        size += state[LAST_TOKEN_SIZE] + state[RESUME_TOKEN_SIZE]
     key = CELL_HEAD_BYTES + cell_size(parts, event_parts.KEY)
     if operation == DELETE or place_of(parts, event_parts.BEFORE):
         size += HEAD_BYTES + key + cell_size(parts, event_parts.BEFORE)
@@ -194,14 +192,14 @@ def _put_token(parts, border, frame, state):
     """Write the token of a frame, and its size and number; returns its end."""
     token = place_of(parts, event_parts.ID)
     size = load32(token)
-    number = load64(state + 8 * EVENT_NUMBER)
+    number = state[EVENT_NUMBER]
     if border != OUTSIDE:
-        token = load64(state + 8 * RESUME_TOKEN)
-        size = load64(state + 8 * RESUME_TOKEN_SIZE)
-        number = load64(state + 8 * RESUME_TOKEN_NUMBER)
-    store64(frame + 8 * TOKEN, FRAME_HEAD)
-    store64(frame + 8 * TOKEN_SIZE, size)
-    store64(frame + 8 * TOKEN_NUMBER, number)
+        token = state[RESUME_TOKEN]
+        size = state[RESUME_TOKEN_SIZE]
+        number = state[RESUME_TOKEN_NUMBER]
+    frame[TOKEN] = FRAME_HEAD
+    frame[TOKEN_SIZE] = size
+    frame[TOKEN_NUMBER] = number
     return copy(token, size, frame + FRAME_HEAD)
 
 
@@ -209,7 +207,7 @@ def _put_token(parts, border, frame, state):
 def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
     """Write the frame of an event; returns its end."""
     border = np.int64(OUTSIDE)
-    if load64(state + 8 * COUNTED):
+    if state[COUNTED]:
         border = _border(parts, time, state)
     out = _put_token(parts, border, frame, state)
     wall = np.int64(_NO_NUMBER)
@@ -236,21 +234,21 @@ def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
         extra = out - frame
         out = put_cell(parts, event_parts.UPDATED, put_head(out, 3))
         out = put_cell(parts, event_parts.TRUNCATED, put_cell(parts, event_parts.REMOVED, out))
-    store64(frame + 8 * SIZE, out - frame)
-    store64(frame + 8 * OPERATION, operation)
-    store64(frame + 8 * RELATION, relation)
-    store64(frame + 8 * TIME, time)
-    store64(frame + 8 * NUMBER, load64(state + 8 * EVENT_NUMBER))
-    store64(frame + 8 * WALL_MS, wall)
-    store64(frame + 8 * TRANSACTION_NUMBER, transaction)
-    store64(frame + 8 * OLD, old)
-    store64(frame + 8 * NEW, new)
-    store64(frame + 8 * EXTRA, extra)
-    store64(frame + 8 * SESSION, session)
-    store64(frame + 8 * SESSION_SIZE, session_size)
-    store64(frame + 8 * LOG_BYTES, log_bytes)
-    store64(frame + 8 * BORDER, border)
-    store64(frame + 8 * IS_END, 0)
+    frame[SIZE] = out - frame
+    frame[OPERATION] = operation
+    frame[RELATION] = relation
+    frame[TIME] = time
+    frame[NUMBER] = state[EVENT_NUMBER]
+    frame[WALL_MS] = wall
+    frame[TRANSACTION_NUMBER] = transaction
+    frame[OLD] = old
+    frame[NEW] = new
+    frame[EXTRA] = extra
+    frame[SESSION] = session
+    frame[SESSION_SIZE] = session_size
+    frame[LOG_BYTES] = log_bytes
+    frame[BORDER] = border
+    frame[IS_END] = 0
     return out
 
 
@@ -264,7 +262,7 @@ def _read_event(document, size, parts, state):
         return fault
     if not is_of(parts, event_parts.ID, DOCUMENT):
         return np.int64(NO_TOKEN)
-    if place_of(parts, event_parts.SPLIT) or load64(state + 8 * IN_FRAGMENTS):
+    if place_of(parts, event_parts.SPLIT) or state[IN_FRAGMENTS]:
         return np.int64(FRAGMENT)
     if not is_of(parts, event_parts.CLUSTER_TIME, TIMESTAMP):
         return np.int64(NO_TIME)
@@ -284,9 +282,9 @@ def _read_event(document, size, parts, state):
 @part
 def _passed(parts, state):
     """Note the token of a handled event, for the next event."""
-    store64(state + 8 * LAST_TOKEN, place_of(parts, event_parts.ID))
-    store64(state + 8 * LAST_TOKEN_SIZE, load32(place_of(parts, event_parts.ID)))
-    store64(state + 8 * LAST_TOKEN_NUMBER, load64(state + 8 * EVENT_NUMBER))
+    state[LAST_TOKEN] = place_of(parts, event_parts.ID)
+    state[LAST_TOKEN_SIZE] = load32(place_of(parts, event_parts.ID))
+    state[LAST_TOKEN_NUMBER] = state[EVENT_NUMBER]
 
 
 @entry
@@ -303,7 +301,7 @@ def write_frames(
     """
     written = np.int64(0)
     status = np.int64(WRITTEN)
-    at = load64(state + 8 * AT)
+    at = state[AT]
     while at < last:
         if load8(at) != DOCUMENT:
             status = np.int64(NO_TOKEN)
@@ -318,7 +316,7 @@ def write_frames(
             break
         time = load64(place_of(parts, event_parts.CLUSTER_TIME))
         operation = operation_of(parts)
-        if load64(state + 8 * DEFINITIONS) == PYTHON and defines(parts):
+        if state[DEFINITIONS] == PYTHON and defines(parts):
             status = np.int64(DEFINITION)
             break
         relation = np.int64(-1)
@@ -341,7 +339,7 @@ def write_frames(
                     break
             needed = _frame_size(parts, operation, state)
             if needed > room - written:
-                store64(state + 8 * NEEDED, needed)
+                state[NEEDED] = needed
                 status = np.int64(NO_ROOM)
                 break
             _count(state, time)
@@ -351,11 +349,11 @@ def write_frames(
         else:
             _count(state, time)
             if operation:
-                store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
-            elif load64(state + 8 * DEFINITIONS) == KERNEL:
-                store64(state + 8 * DEFINITIONS, PYTHON)
+                state[FILTERED] += 1
+            elif state[DEFINITIONS] == KERNEL:
+                state[DEFINITIONS] = PYTHON
         _passed(parts, state)
         at = event + size
-    store64(state + 8 * AT, at)
-    store64(state + 8 * STATUS, status)
+    state[AT] = at
+    state[STATUS] = status
     return written

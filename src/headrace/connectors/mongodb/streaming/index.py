@@ -12,7 +12,7 @@ import numpy as np
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.memory import load64, store64
+from headrace.connect.kernels.memory import store64
 from headrace.connect.rows import BEGIN, ENDING, NULL
 from headrace.connectors.mongodb.streaming.frames import (
     BEGINS,
@@ -108,81 +108,81 @@ _OF_ENDING, _OF_BEGIN, _OF_CHANGE = 0, 1, 2
 def _set_transaction(frame, virtual, state):
     """Set the entry of the transaction table that a row refers to: the previous entry, if it is the
     same."""
-    time = load64(frame + 8 * TIME)
-    wall = load64(frame + 8 * WALL_MS)
-    number = load64(frame + 8 * TRANSACTION_NUMBER)
+    time = frame[TIME]
+    wall = frame[WALL_MS]
+    number = frame[TRANSACTION_NUMBER]
     commit = (time >> 32 & _INCREMENT) * 1_000_000
-    if wall != _NO_NUMBER and load64(state + 8 * WALL_TIMES):
+    if wall != _NO_NUMBER and state[WALL_TIMES]:
         commit = wall * 1000
     if (
         number != _NO_NUMBER
-        or load64(state + 8 * TRANSACTION_ID) != _NO_NUMBER
-        or load64(state + 8 * COMMIT_US) != commit
-        or load64(state + 8 * LAST_COMMIT) != wall
+        or state[TRANSACTION_ID] != _NO_NUMBER
+        or state[COMMIT_US] != commit
+        or state[LAST_COMMIT] != wall
     ):
-        store64(state + 8 * TRANSACTION_ROW, -1)
-    store64(state + 8 * TRANSACTION_ID, number)
-    store64(state + 8 * COMMIT_US, commit)
-    store64(state + 8 * LAST_COMMIT, wall)
-    session = load64(frame + 8 * SESSION)
-    store64(state + 8 * TRANSACTION_IMAGE, virtual + session if session else np.int64(0))
-    store64(state + 8 * TRANSACTION_IMAGE_SIZE, load64(frame + 8 * SESSION_SIZE))
+        state[TRANSACTION_ROW] = -1
+    state[TRANSACTION_ID] = number
+    state[COMMIT_US] = commit
+    state[LAST_COMMIT] = wall
+    session = frame[SESSION]
+    state[TRANSACTION_IMAGE] = virtual + session if session else np.int64(0)
+    state[TRANSACTION_IMAGE_SIZE] = frame[SESSION_SIZE]
 
 
 @part
 def _add_border(rows, transactions, state, ordinal, size, relation, operation):
     open_transaction(transactions, state)
-    store64(state + 8 * ORDINAL, ordinal)
-    store64(state + 8 * row_kernel.EXTRA, 0)
-    place = load64(state + 8 * POSITION_HIGH) & _INCREMENT
+    state[ORDINAL] = ordinal
+    state[row_kernel.EXTRA] = 0
+    place = state[POSITION_HIGH] & _INCREMENT
     add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
 
 
 @part
 def _end_open(rows, transactions, state):
     """Add the end of the open transaction, after its last event."""
-    store64(state + 8 * POSITION_HIGH, load64(state + 8 * DONE_TIME))
-    store64(state + 8 * POSITION_LOW, load64(state + 8 * DONE_NUMBER))
-    _add_border(rows, transactions, state, _OF_ENDING, 0, load64(state + 8 * ENDINGS) - 1, ENDING)
-    store64(state + 8 * OPEN, 0)
+    state[POSITION_HIGH] = state[DONE_TIME]
+    state[POSITION_LOW] = state[DONE_NUMBER]
+    _add_border(rows, transactions, state, _OF_ENDING, 0, state[ENDINGS] - 1, ENDING)
+    state[OPEN] = 0
 
 
 @part
 def _done(frame, virtual, state):
     """Note an indexed frame."""
-    store64(state + 8 * DONE_TIME, load64(frame + 8 * TIME))
-    store64(state + 8 * DONE_NUMBER, load64(frame + 8 * NUMBER))
-    store64(state + 8 * DONE_TOKEN, virtual + load64(frame + 8 * TOKEN))
-    store64(state + 8 * DONE_TOKEN_SIZE, load64(frame + 8 * TOKEN_SIZE))
-    store64(state + 8 * DONE_TOKEN_NUMBER, load64(frame + 8 * TOKEN_NUMBER))
+    state[DONE_TIME] = frame[TIME]
+    state[DONE_NUMBER] = frame[NUMBER]
+    state[DONE_TOKEN] = virtual + frame[TOKEN]
+    state[DONE_TOKEN_SIZE] = frame[TOKEN_SIZE]
+    state[DONE_TOKEN_NUMBER] = frame[TOKEN_NUMBER]
 
 
 @part
 def _add_end(ends, session, transaction, state):
     """Add a possible end of a range, after the last frame."""
-    entry = ends + _END_SIZE * load64(state + 8 * ENDS)
-    store64(entry, load64(state + 8 * ROWS))
-    store64(entry + 8, load64(state + 8 * DONE_TIME))
-    store64(entry + 16, load64(state + 8 * DONE_NUMBER))
-    store64(entry + 24, load64(state + 8 * DONE_TOKEN))
-    store64(entry + 32, load64(state + 8 * DONE_TOKEN_SIZE))
-    store64(entry + 40, load64(state + 8 * DONE_TOKEN_NUMBER))
+    entry = ends + _END_SIZE * state[ENDS]
+    store64(entry, state[ROWS])
+    store64(entry + 8, state[DONE_TIME])
+    store64(entry + 16, state[DONE_NUMBER])
+    store64(entry + 24, state[DONE_TOKEN])
+    store64(entry + 32, state[DONE_TOKEN_SIZE])
+    store64(entry + 40, state[DONE_TOKEN_NUMBER])
     store64(entry + 48, session)
     store64(entry + 56, transaction)
-    store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
+    state[ENDS] += 1
 
 
 @part
 def _mark(frame, virtual, rows, transactions, ends, state):
-    time = load64(frame + 8 * TIME)
-    number = load64(frame + 8 * NUMBER)
-    ends_open = load64(state + 8 * OPEN) and time != load64(state + 8 * DONE_TIME)
+    time = frame[TIME]
+    number = frame[NUMBER]
+    ends_open = state[OPEN] and time != state[DONE_TIME]
     if ends_open:
         _end_open(rows, transactions, state)
     _done(frame, virtual, state)
     if ends_open:
         _add_end(ends, np.int64(0), np.int64(_NO_NUMBER), state)
-    if load64(frame + 8 * IS_END):
+    if frame[IS_END]:
         advance(state, time + 1, 0)
     else:
         advance(state, time, number)
@@ -191,40 +191,40 @@ def _mark(frame, virtual, rows, transactions, ends, state):
 @part
 def _event(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
     """Index an event; returns MORE, KEY (and nothing was added) or BROKEN."""
-    size = load64(frame + 8 * SIZE)
+    size = frame[SIZE]
     end = frame + size
-    old = load64(frame + 8 * OLD)
-    new = load64(frame + 8 * NEW)
+    old = frame[OLD]
+    new = frame[NEW]
     if old and split_checked(frame + old, end, 2, scratch) < 0:
         return BROKEN
     if new and split_checked(frame + new, end, 2, scratch + CELLS) < 0:
         return BROKEN
-    border = load64(frame + 8 * BORDER)
-    if load64(state + 8 * OPEN) and border != GOES_ON:
+    border = frame[BORDER]
+    if state[OPEN] and border != GOES_ON:
         _end_open(rows, transactions, state)
-    row_count = load64(state + 8 * ROWS)
-    transaction_count = load64(state + 8 * TRANSACTIONS)
-    was_open = load64(state + 8 * OPEN)
-    time = load64(frame + 8 * TIME)
-    number = load64(frame + 8 * NUMBER)
-    log_bytes = load64(frame + 8 * LOG_BYTES)
-    store64(state + 8 * POSITION_HIGH, time)
-    store64(state + 8 * POSITION_LOW, number - 1)
+    row_count = state[ROWS]
+    transaction_count = state[TRANSACTIONS]
+    was_open = state[OPEN]
+    time = frame[TIME]
+    number = frame[NUMBER]
+    log_bytes = frame[LOG_BYTES]
+    state[POSITION_HIGH] = time
+    state[POSITION_LOW] = number - 1
     if border != GOES_ON:
         _set_transaction(frame, virtual, state)
     if border == BEGINS:
-        begins = load64(state + 8 * row_kernel.BEGINS) - 1
+        begins = state[row_kernel.BEGINS] - 1
         _add_border(rows, transactions, state, _OF_BEGIN, 0, begins, BEGIN)
-        store64(state + 8 * OPEN, 1)
-    store64(state + 8 * ORDINAL, _OF_CHANGE)
-    extra = load64(frame + 8 * EXTRA)
-    store64(state + 8 * row_kernel.EXTRA, virtual + extra if extra else np.int64(0))
-    index = load64(frame + 8 * RELATION)
+        state[OPEN] = 1
+    state[ORDINAL] = _OF_CHANGE
+    extra = frame[EXTRA]
+    state[row_kernel.EXTRA] = virtual + extra if extra else np.int64(0)
+    index = frame[RELATION]
     outcome = add_change(
         rows,
         transactions,
         state,
-        load64(frame + 8 * OPERATION),
+        frame[OPERATION],
         index,
         relations + 8 * RELATION_WORDS * index,
         virtual + old if old else np.int64(0),
@@ -238,17 +238,17 @@ def _event(frame, virtual, rows, transactions, ends, relations, options, scratch
         scratch,
     )
     if outcome == LACKS_KEY:
-        store64(state + 8 * ROWS, row_count)
-        store64(state + 8 * TRANSACTIONS, transaction_count)
-        store64(state + 8 * TRANSACTION_ROW, -1)
-        store64(state + 8 * OPEN, was_open)
+        state[ROWS] = row_count
+        state[TRANSACTIONS] = transaction_count
+        state[TRANSACTION_ROW] = -1
+        state[OPEN] = was_open
         return KEY
     _done(frame, virtual, state)
-    session = load64(frame + 8 * SESSION)
+    session = frame[SESSION]
     _add_end(
         ends,
         virtual + session if session else np.int64(0),
-        load64(frame + 8 * TRANSACTION_NUMBER),
+        frame[TRANSACTION_NUMBER],
         state,
     )
     advance(state, time, number)
@@ -263,17 +263,17 @@ def index_frames(
     """Index the frames of a segment at `base`, whose first byte has the virtual address `virtual`,
     from state[INDEXED] to `written`. Returns MORE, FULL, KEY or BROKEN."""
     while True:
-        at = load64(state + 8 * INDEXED)
+        at = state[INDEXED]
         if at + FRAME_HEAD > written:
             return MORE
         frame = base + at
         if (
-            load64(state + 8 * ROWS) + _MOST_ROWS > rows_room
-            or load64(state + 8 * TRANSACTIONS) + _MOST_TRANSACTIONS > transactions_room
-            or load64(state + 8 * ENDS) + 1 > ends_room
+            state[ROWS] + _MOST_ROWS > rows_room
+            or state[TRANSACTIONS] + _MOST_TRANSACTIONS > transactions_room
+            or state[ENDS] + 1 > ends_room
         ):
             return FULL
-        if load64(frame + 8 * OPERATION) == 0:
+        if frame[OPERATION] == 0:
             _mark(frame, virtual + at, rows, transactions, ends, state)
         else:
             status = _event(
@@ -281,4 +281,4 @@ def index_frames(
             )
             if status != MORE:
                 return status
-        store64(state + 8 * INDEXED, at + load64(frame + 8 * SIZE))
+        state[INDEXED] = at + frame[SIZE]

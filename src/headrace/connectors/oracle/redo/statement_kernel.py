@@ -246,7 +246,7 @@ def _inserted(place, stop, table, cells, state, order):
         number = _column_at(place, stop, table, expected)
         if number < 0:
             return False
-        store64(order + 8 * count, number)
+        order[count] = number
         count += 1
         expected = number + 1
         place += load64(column + COLUMN_BYTES * number + NAME_LENGTH)
@@ -263,7 +263,7 @@ def _inserted(place, stop, table, cells, state, order):
         return False
     for i in range(count):
         place += 1
-        number = load64(order + 8 * i)
+        number = order[i]
         cell = cells + CELL_BYTES * number
         arena = load64(state + _FREE)
         before = load64(cell)
@@ -411,8 +411,8 @@ def parse_batch(
     first = out
     store64(ends, 0)
     for row in range(rows):
-        place = load64(offsets + 8 * row)
-        stop = load64(offsets + 8 * row + 8)
+        place = offsets[row]
+        stop = offsets[row + 1]
         if row >= tail:
             place += shift
             stop += shift
@@ -425,5 +425,5 @@ def parse_batch(
             store8(operations + row, load64(scratch + OPERATION))
             store8(status + row, SOUND)
             out = end
-        store64(ends + 8 * row + 8, out - first)
+        ends[row + 1] = out - first
     return out

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
+from headrace.connect.kernels.memory import load8, load32_be, load64_be
 from headrace.connectors.oracle.events import EXTRA_CELLS
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
@@ -53,9 +53,9 @@ _EXTRA_CELLS = EXTRA_CELLS
 @entry
 def is_at_time(state, us):
     """Set the time of the following rows of the open transaction."""
-    if load64(state + 8 * row_kernel.COMMIT_US) != us:
-        store64(state + 8 * row_kernel.COMMIT_US, us)
-        store64(state + 8 * row_kernel.TRANSACTION_ROW, -1)
+    if state[row_kernel.COMMIT_US] != us:
+        state[row_kernel.COMMIT_US] = us
+        state[row_kernel.TRANSACTION_ROW] = -1
 
 
 @part
@@ -71,14 +71,14 @@ def _add_change(
         return row_kernel.BROKEN
     index, place = load32_be(body), load64_be(body + 4)
     is_at_time(state, load64_be(body + 12))
-    first = load64(state + 8 * row_kernel.ROWS)
+    first = state[row_kernel.ROWS]
     add_late_begin(rows, transactions, state)
-    store64(state + 8 * row_kernel.EXTRA, extra + start - data)
+    state[row_kernel.EXTRA] = extra + start - data
     status = add_images(
         images, stop, start - data, kind, index, place, size,
         rows, transactions, relations, options, scratch, state,
     )  # fmt: skip
-    store64(state + 8 * row_kernel.EXTRA, 0)
+    state[row_kernel.EXTRA] = 0
     take_back_beginning(state, first)
     return status
 
@@ -90,7 +90,7 @@ def index_frames(
 ):  # fmt: skip
     """See SegmentReader.kernel. Returns MORE, FULL, KEY, BROKEN or RARE."""
     while True:
-        at = load64(state + 8 * row_kernel.INDEXED)
+        at = state[row_kernel.INDEXED]
         if at + FRAME_HEAD_BYTES > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
         # A transaction's beginning is emitted with its first record.
@@ -101,9 +101,9 @@ def index_frames(
         if kind == BEGINS:
             if size < BEGIN_HEAD_BYTES:
                 return row_kernel.BROKEN
-            store64(state + 8 * row_kernel.POSITION_HIGH, load64_be(body))
-            store64(state + 8 * row_kernel.POSITION_LOW, load64_be(body + 8))
-            store64(state + 8 * row_kernel.COMMIT_US, load64_be(body + 16))
+            state[row_kernel.POSITION_HIGH] = load64_be(body)
+            state[row_kernel.POSITION_LOW] = load64_be(body + 8)
+            state[row_kernel.COMMIT_US] = load64_be(body + 16)
             image = start + at + BEGIN_HEAD_BYTES
             begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
         elif kind == ENDS:
@@ -126,4 +126,4 @@ def index_frames(
             )  # fmt: skip
             if status != row_kernel.MORE:
                 return status
-        store64(state + 8 * row_kernel.INDEXED, at + size)
+        state[row_kernel.INDEXED] = at + size

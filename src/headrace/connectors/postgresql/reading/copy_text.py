@@ -189,7 +189,7 @@ def transcode_rows(  # type: ignore[no-untyped-def]
         used += written
         rows += 1
         position += size
-        store64(offsets + 8 * rows, used)
+        offsets[rows] = used
     store64(state, position)
     store64(state + 8, status)
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, inlined_part, part
-from headrace.connect.kernels.memory import address_of, load8, load32_be, load64, load64_be, store64
+from headrace.connect.kernels.memory import address_of, load8, load32_be, load64_be
 from headrace.streaming.changes.kernels import key_kernel, row_kernel
 from headrace.streaming.changes.kernels.id_kernel import find_number
 from headrace.streaming.changes.kernels.row_kernel import (
@@ -83,21 +83,21 @@ def _keep_alive(frame, length, state):
     if length < _KEEP_ALIVE_BYTES:
         return BROKEN
     wal_end = load64_be(frame + 6)
-    store64(state + 8 * WAL_END, wal_end)
-    if load64(state + 8 * OPEN) == 0:
+    state[WAL_END] = wal_end
+    if state[OPEN] == 0:
         advance(state, 0, wal_end)
     if load8(frame + 22):
-        store64(state + 8 * REPLY, 1)
+        state[REPLY] = 1
     return MORE
 
 
 @part
 def _begin(body, length, lsn, rows, transactions, state):
     """Handle a BEGIN; returns MORE or BROKEN."""
-    if length != _BEGIN_BYTES or load64(state + 8 * OPEN):
+    if length != _BEGIN_BYTES or state[OPEN]:
         return BROKEN
-    store64(state + 8 * FINAL_LSN, load64_be(body + 1))
-    store64(state + 8 * COMMIT_US, load64_be(body + 9) + US_1970_TO_2000)
+    state[FINAL_LSN] = load64_be(body + 1)
+    state[COMMIT_US] = load64_be(body + 9) + US_1970_TO_2000
     xid = load32_be(body + 17)
     begin_transaction(rows, transactions, state, xid, 0, 0, lsn, length)
     return MORE
@@ -106,7 +106,7 @@ def _begin(body, length, lsn, rows, transactions, state):
 @part
 def _commit(body, length, lsn, rows, transactions, ends, state):
     """Handle a COMMIT; returns MORE or BROKEN."""
-    if length != _COMMIT_BYTES or load64(state + 8 * OPEN) == 0:
+    if length != _COMMIT_BYTES or state[OPEN] == 0:
         return BROKEN
     end_lsn = load64_be(body + 10)
     end_transaction(rows, transactions, ends, state, 0, end_lsn, lsn, length)
@@ -117,11 +117,11 @@ def _commit(body, length, lsn, rows, transactions, ends, state):
 def _check_resumed(lsn, state):
     """Compare the LSN of the last message that was delivered before a stop inside a transaction."""
     if (
-        load64(state + 8 * CHECKED) == 0
-        and load64(state + 8 * ORDINAL) == load64(state + 8 * CHECK_ORDINAL)
-        and load64(state + 8 * FINAL_LSN) == load64(state + 8 * CHECK_FINAL)
+        state[CHECKED] == 0
+        and state[ORDINAL] == state[CHECK_ORDINAL]
+        and state[FINAL_LSN] == state[CHECK_FINAL]
     ):
-        store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
+        state[CHECKED] = 1 if lsn == state[CHECK_LSN] else 2
 
 
 @inlined_part
@@ -148,7 +148,7 @@ def _change(
     _check_resumed(lsn, state)
     outcome = row_kernel.LEFT_OUT
     if not is_skipped(relation, operation, options):
-        columns = load64(relation + 8 * COLUMNS)
+        columns = relation[COLUMNS]
         old_cells = scratch
         new_cells = scratch + key_kernel.CELLS
         end = frame + length
@@ -222,7 +222,7 @@ def index_frames(
     Returns nothing; state[STATUS] says why it stopped, state[INDEXED] where. KEY: the scratch
     memory (`key_columns.KeyScratch`) lacks texts of keys of the frame at that position.
     """
-    position = load64(state + 8 * INDEXED)
+    position = state[INDEXED]
     status = MORE
     last_oid = np.int64(-1)
     relation_index = np.int64(-1)
@@ -262,7 +262,7 @@ def index_frames(
         body = frame + BODY
         message = load8(body)
         if message == INSERT or message == UPDATE or message == DELETE:  # noqa: SIM109
-            if length < _LEAST_CHANGE or load64(state + 8 * OPEN) == 0:
+            if length < _LEAST_CHANGE or state[OPEN] == 0:
                 status = BROKEN
                 break
             oid = load32_be(body + 1)
@@ -289,11 +289,11 @@ def index_frames(
             status = BROKEN
         if status != MORE:
             break
-        if lsn > load64(state + 8 * WAL_END):
-            store64(state + 8 * WAL_END, lsn)
+        if lsn > state[WAL_END]:
+            state[WAL_END] = lsn
         position += length
-    store64(state + 8 * INDEXED, position)
-    store64(state + 8 * STATUS, status)
+    state[INDEXED] = position
+    state[STATUS] = status
 
 
 def load_kernel() -> None:

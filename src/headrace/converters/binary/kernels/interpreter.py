@@ -106,7 +106,7 @@ def _put_cell(at, cell, state, out):
         form = load64(at + FORM)
         end = put_value(
             form, kind, address, length, encoding & 255, encoding >> 8,
-            load64(state + 8 * PUT_DOCUMENT), _branch(at, out),
+            state[PUT_DOCUMENT], _branch(at, out),
         )  # fmt: skip
         if end < 0:
             end = patch(state, address, length, at, out)
@@ -173,7 +173,7 @@ def run_binary(program, row, transaction, texts, state, cells, image_bytes, out)
             value = load64(transaction + load64(at + A))
             end = np.int64(IS_NULL) if value == NULL else _put_number(at, value, out)
         elif code == CLOCK:
-            end = _put_number(at, load64(state + 8 * load64(at + A)), out)
+            end = _put_number(at, state[load64(at + A)], out)
         elif code == CHOICE:
             # C: the last text, for all bytes from there on.
             text = load64(at + B) + 16 * min(load8(row + load64(at + A)), load64(at + C))
@@ -183,8 +183,8 @@ def run_binary(program, row, transaction, texts, state, cells, image_bytes, out)
             character = load8(row + load64(at + A))
             end = np.int64(IS_NULL) if character == 0 else _put_character(at, character, out)
         elif code == ORDER_INT:
-            index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
-            order = load64(state + 8 * FIRST_ORDER) + 16 * index
+            index = (row - state[FIRST_ROW]) // ROW_SIZE
+            order = state[FIRST_ORDER] + 16 * index
             end = _put_number(at, load64(order + load64(at + A)), out)
         elif code == STRUCT:
             if image_of(row, transaction, load64(at + A)) == 0:

@@ -105,7 +105,7 @@ def _put_cell(at, cell, state, out):
         length = load64(cell + 16)
         encoding = load64(at + C)
         if kind == BINARY and encoding & 255 >= FIRST_DOCUMENT:
-            put_document = load64(state + 8 * PUT_DOCUMENT)
+            put_document = state[PUT_DOCUMENT]
             end = _call(put_document, (address, length, encoding & 255, AS_JSON, out))
         elif kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
@@ -160,7 +160,7 @@ def _put_instant_or_null(at, value, out):
 def _put_kept(at, state, out):
     """Copy the kept text of the row's transaction; returns its end, or 0 if no text is kept."""
     text = load64(at + A)
-    if load64(text + TEXT_NUMBER) != load64(state + 8 * TRANSACTION):
+    if load64(text + TEXT_NUMBER) != state[TRANSACTION]:
         return np.int64(0)
     return copy(text + TEXT_BEGIN, load64(text + TEXT_BYTE_COUNT), out)
 
@@ -173,7 +173,7 @@ def _keep(at, begin, end, state):
     if length <= MOST_TEXT_BYTES:
         copy(begin, length, text + TEXT_BEGIN)
         store64(text + TEXT_BYTE_COUNT, length)
-        store64(text + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
+        store64(text + TEXT_NUMBER, state[TRANSACTION])
 
 
 @entry
@@ -224,8 +224,8 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
         elif code == ROW_CHARACTER:
             out = _put_character(at, load8(row + load64(at + A)), out)
         elif code == ORDER_INT:
-            index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
-            order = load64(state + 8 * FIRST_ORDER) + 16 * index
+            index = (row - state[FIRST_ROW]) // ROW_SIZE
+            order = state[FIRST_ORDER] + 16 * index
             out = _put_int(load64(order + load64(at + A)), out)
         elif code == STRUCT:
             if image_of(row, transaction, load64(at + A)) == 0:

@@ -105,7 +105,7 @@ def open_envelopes(spans, count, topics, hints, schemas, schema_count, out):
         if not _opened(
             load64(spans + SPAN_BYTES * index),
             load64(spans + SPAN_BYTES * index + 8),
-            hints + 8 * load64(topics + 8 * index),
+            hints + 8 * topics[index],
             schemas,
             schema_count,
             out + OPENED_BYTES * index,

@@ -58,7 +58,7 @@ def put_fixed(header, scale, size, values, stride, valid, count, ends, out):
         else:
             store8(out, NULL)
             out += 1
-        store64(ends + 8 * (i + 1), out - begin)
+        ends[i + 1] = out - begin
 
 
 @entry
@@ -68,8 +68,8 @@ def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
     store64(ends, 0)
     for i in range(count):
         if load8(valid + i):
-            start = load64(offsets + 8 * i)
-            length = load64(offsets + 8 * (i + 1)) - start
+            start = offsets[i]
+            length = offsets[i + 1] - start
             if is_string and length <= _MOST_SHORT:
                 store8(out, length << 2 | _SHORT_STRING)
                 out += 1
@@ -80,7 +80,7 @@ def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
         else:
             store8(out, NULL)
             out += 1
-        store64(ends + 8 * (i + 1), out - begin)
+        ends[i + 1] = out - begin
 
 
 @entry
@@ -95,30 +95,30 @@ def put_objects(children, fields, ids, id_size, valid, count, ends, out):
         if load8(valid + i) == 0:
             store8(out, NULL)
             out += 1
-            store64(ends + 8 * (i + 1), out - begin)
+            ends[i + 1] = out - begin
             continue
         total = 0
         for field in range(fields):
             child = load64(children + 16 * field)
-            total += load64(child + 8 * (i + 1)) - load64(child + 8 * i)
+            total += child[i + 1] - child[i]
         offset_size = _size_of(total)
         flags = offset_size - 1 | (id_size - 1) << 2 | is_large << 4
         store8(out, flags << 2 | _OBJECT)
         out = _put(fields, 4 if is_large else 1, out + 1)
         for field in range(fields):
-            out = _put(load64(ids + 8 * field), id_size, out)
+            out = _put(ids[field], id_size, out)
         place = 0
         for field in range(fields):
             out = _put(place, offset_size, out)
             child = load64(children + 16 * field)
-            place += load64(child + 8 * (i + 1)) - load64(child + 8 * i)
+            place += child[i + 1] - child[i]
         out = _put(place, offset_size, out)
         for field in range(fields):
             child = load64(children + 16 * field)
-            start = load64(child + 8 * i)
-            length = load64(child + 8 * (i + 1)) - start
+            start = child[i]
+            length = child[i + 1] - start
             out = copy(load64(children + 16 * field + 8) + start, length, out)
-        store64(ends + 8 * (i + 1), out - begin)
+        ends[i + 1] = out - begin
 
 
 @entry
@@ -131,11 +131,11 @@ def put_lists(ids, id_size, offsets, child_ends, child_data, valid, count, ends,
         if load8(valid + i) == 0:
             store8(out, NULL)
             out += 1
-            store64(ends + 8 * (i + 1), out - begin)
+            ends[i + 1] = out - begin
             continue
-        first, last = load64(offsets + 8 * i), load64(offsets + 8 * (i + 1))
-        start = load64(child_ends + 8 * first)
-        length = load64(child_ends + 8 * last) - start
+        first, last = offsets[i], offsets[i + 1]
+        start = child_ends[first]
+        length = child_ends[last] - start
         is_large = last - first > _MOST_SMALL
         offset_size = _size_of(length)
         if id_size:
@@ -148,6 +148,6 @@ def put_lists(ids, id_size, offsets, child_ends, child_data, valid, count, ends,
             for element in range(first, last):
                 out = _put(load32(ids + 4 * element), id_size, out)
         for element in range(first, last + 1):
-            out = _put(load64(child_ends + 8 * element) - start, offset_size, out)
+            out = _put(child_ends[element] - start, offset_size, out)
         out = copy(child_data + start, length, out)
-        store64(ends + 8 * (i + 1), out - begin)
+        ends[i + 1] = out - begin

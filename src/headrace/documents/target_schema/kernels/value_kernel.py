@@ -132,7 +132,7 @@ def find_fields(cells, count, names, name_count, out, unknown):
         for n in range(name_count):
             store64(out + CELL_BYTES * (n * count + i), NOTHING)
         cell = cells + CELL_BYTES * i
-        store64(unknown + 8 * i, 0)
+        unknown[i] = 0
         if load64(cell) != DOCUMENT:
             continue
         place, size = load64(cell + 8), load64(cell + 16)
@@ -166,7 +166,7 @@ def find_fields(cells, count, names, name_count, out, unknown):
             if not is_known:
                 others += 1
             place += size
-        store64(unknown + 8 * i, others)
+        unknown[i] = others
     return np.int64(count)
 
 
@@ -208,7 +208,7 @@ def find_elements(cells, count, container, ends, out, names):
                     store64(target + 16, end - name)
                 total += 1
                 place += size
-        store64(ends + 8 * (i + 1), total)
+        ends[i + 1] = total
     return total
 
 

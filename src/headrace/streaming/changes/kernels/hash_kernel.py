@@ -15,8 +15,8 @@ def hash_rows(images, offsets, first, count, columns, topic, keys, key_count, sc
     """Hash the rows from `first` on; return the number of the row where it stopped: its image is
     broken, or the scratch memory lacks texts of its key."""
     for row in range(first, count):
-        start = images + load64(offsets + 8 * row)
-        end = images + load64(offsets + 8 * row + 8)
+        start = images + offsets[row]
+        end = images + offsets[row + 1]
         if split_checked(start, end, columns, scratch) < 0:
             return row
         value = key_kernel.key_hash(topic, keys, key_count, scratch, 0, scratch)
@@ -24,5 +24,5 @@ def hash_rows(images, offsets, first, count, columns, topic, keys, key_count, sc
             if load64(scratch + key_kernel.LACKING):
                 return row
             store64(scratch + key_kernel.RENDERED, 0)
-        store64(hashes + 8 * row, value)
+        hashes[row] = value
     return count

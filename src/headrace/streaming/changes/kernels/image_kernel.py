@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import part
-from headrace.connect.kernels.memory import load64
 from headrace.streaming.changes.kernels.key_kernel import CELLS
 from headrace.streaming.changes.kernels.row_kernel import (
     BROKEN,
@@ -36,7 +35,7 @@ def add_images(
     the change's. Returns MORE; KEY (nothing was added, and key texts must be rendered first); or
     BROKEN."""
     relation = relations + 8 * RELATION_WORDS * index
-    columns = load64(relation + 8 * COLUMNS)
+    columns = relation[COLUMNS]
     second = images
     if operation != CREATE:
         second = split_checked(images, stop, columns, scratch)

@@ -103,16 +103,16 @@ def _text(column, cells, fallback, scratch, out):
         cell = fallback + place
         kind = load64(cell)
     if kind == UNAVAILABLE:
-        return load64(column + 8 * UNAVAILABLE_TEXT), load64(column + 8 * UNAVAILABLE_LENGTH)
+        return column[UNAVAILABLE_TEXT], column[UNAVAILABLE_LENGTH]
     if not has_value(kind):
-        return load64(column + 8 * NULL_TEXT), load64(column + 8 * NULL_LENGTH)
+        return column[NULL_TEXT], column[NULL_LENGTH]
     address = load64(cell + 8)
     length = load64(cell + 16)
-    encoding = load64(column + 8 * ENCODING)
+    encoding = column[ENCODING]
     if encoding == AS_SENT:
         return address, length
     if length <= _LARGEST_CELL:
-        parameter = load64(column + 8 * PARAMETER)
+        parameter = column[PARAMETER]
         end = np.int64(-1)
         if encoding < FIRST_DOCUMENT:
             encode_cell = load64(scratch + CALLED + 8 * ENCODE_CELL)
@@ -134,7 +134,7 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
     for i in range(count):
         column = columns + _COLUMN_SIZE * i
         cell = cells + CELL_BYTES * load64(column)
-        form = load64(column + 8 * FORM)
+        form = column[FORM]
         if form == NOTHING:
             continue
         if form != AS_RENDERED and load64(cell) == BINARY:
@@ -147,7 +147,7 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
                     (value, load64(cell + 8), length, form, scratch + _FIRST_TEXT),
                 )
             continue
-        if load64(cell) == TEXT and load64(column + 8 * ENCODING) == AS_SENT:
+        if load64(cell) == TEXT and column[ENCODING] == AS_SENT:
             value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
             continue
         address, length = _text(column, cells, fallback, scratch, scratch + _FIRST_TEXT)
@@ -171,7 +171,7 @@ def same_key(columns, count, old, new, scratch):
                 load64(new + place + 16),
             ):
                 continue
-            if load64(column + 8 * ENCODING) == AS_SENT:
+            if column[ENCODING] == AS_SENT:
                 return False
         a, size_a = _text(column, old, 0, scratch, scratch + _FIRST_TEXT)
         b, size_b = _text(column, new, old, scratch, scratch + _SECOND_TEXT)

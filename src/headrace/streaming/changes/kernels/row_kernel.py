@@ -181,22 +181,22 @@ def is_unchanged(compared, count, old, new):
 @entry
 def open_transaction(transactions, state):
     """Enter the open transaction in this segment's table, unless it has an entry."""
-    if load64(state + 8 * TRANSACTION_ROW) >= 0:
+    if state[TRANSACTION_ROW] >= 0:
         return
-    index = load64(state + 8 * TRANSACTIONS)
+    index = state[TRANSACTIONS]
     entry = transactions + _TRANSACTION_SIZE * index
-    commit = load64(state + 8 * COMMIT_US)
-    store64(entry + _T_ID, load64(state + 8 * TRANSACTION_ID))
+    commit = state[COMMIT_US]
+    store64(entry + _T_ID, state[TRANSACTION_ID])
     store64(entry + _T_MS, commit // 1000)
     store64(entry + _T_US, commit)
     store64(entry + _T_NS, commit * 1000)
-    store64(entry + _T_LAST, load64(state + 8 * LAST_COMMIT))
-    store64(entry + _T_ORIGIN, load64(state + 8 * ORIGIN_POSITION))
-    store64(entry + _T_FINAL, load64(state + 8 * POSITION_LOW))
-    store64(entry + _T_IMAGE, load64(state + 8 * TRANSACTION_IMAGE))
-    store64(entry + _T_IMAGE_SIZE, load64(state + 8 * TRANSACTION_IMAGE_SIZE))
-    store64(state + 8 * TRANSACTION_ROW, index)
-    store64(state + 8 * TRANSACTIONS, index + 1)
+    store64(entry + _T_LAST, state[LAST_COMMIT])
+    store64(entry + _T_ORIGIN, state[ORIGIN_POSITION])
+    store64(entry + _T_FINAL, state[POSITION_LOW])
+    store64(entry + _T_IMAGE, state[TRANSACTION_IMAGE])
+    store64(entry + _T_IMAGE_SIZE, state[TRANSACTION_IMAGE_SIZE])
+    state[TRANSACTION_ROW] = index
+    state[TRANSACTIONS] = index + 1
 
 
 @inlined_part
@@ -204,26 +204,26 @@ def add_row(
     rows, state, old, new, counterpart, place, part, hash_value, size, relation, operation, flags
 ):
     """Add one row of the open transaction, which is in the segment's table."""
-    row = rows + _ROW_SIZE * load64(state + 8 * ROWS)
+    row = rows + _ROW_SIZE * state[ROWS]
     store64(row + _OLD, old)
     store64(row + _NEW, new)
     store64(row + _COUNTERPART, counterpart)
-    store64(row + _EXTRA, load64(state + 8 * EXTRA))
-    store64(row + _POSITION_HIGH, load64(state + 8 * POSITION_HIGH))
-    store64(row + _POSITION, load64(state + 8 * POSITION_LOW))
+    store64(row + _EXTRA, state[EXTRA])
+    store64(row + _POSITION_HIGH, state[POSITION_HIGH])
+    store64(row + _POSITION, state[POSITION_LOW])
     store64(row + _PLACE, place)
-    store64(row + _ORDINAL, load64(state + 8 * ORDINAL))
+    store64(row + _ORDINAL, state[ORDINAL])
     store64(row + _PART, part)
     store64(row + _HASH, hash_value)
     store64(row + _SIZE, size)
-    store32(row + _TRANSACTION, load64(state + 8 * TRANSACTION_ROW))
+    store32(row + _TRANSACTION, state[TRANSACTION_ROW])
     store32(row + _RELATION, relation)
     store8(row + _OPERATION, operation)
     store8(row + _KIND, _IN_TRANSACTION)
     store8(row + _MARKER, 0)
     store8(row + _FLAGS, flags)
     store32(row + _SERIAL, 0)
-    store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
+    state[ROWS] += 1
 
 
 @inlined_part
@@ -259,7 +259,7 @@ def is_skipped(relation, operation, options):
     operation make no rows: then their images need not be read. For updates that may change the key,
     `add_change` decides."""
     return (
-        load64(relation + 8 * CAPTURED) == 0
+        relation[CAPTURED] == 0
         or (operation == CREATE and (options & SKIP_CREATE))
         or (operation == UPDATE and (options & (SKIP_UPDATE | SPLITS_KEYS)) == SKIP_UPDATE)
         or (operation == DELETE and (options & SKIP_DELETE))
@@ -292,9 +292,9 @@ def add_change(
     LEFT_OUT: the update is skipped, or changed nothing that is shown; or LACKS_KEY: nothing was
     added, the texts that `scratch` lacks must be rendered first (see key_kernel.py).
     """
-    topic = load64(relation + 8 * TOPIC_HASH)
-    keys = load64(relation + 8 * KEYS)
-    key_count = load64(relation + 8 * KEY_COUNT)
+    topic = relation[TOPIC_HASH]
+    keys = relation[KEYS]
+    key_count = relation[KEY_COUNT]
     old_hash = np.int64(0)
     new_hash = np.int64(0)
     key_changed = False
@@ -316,22 +316,22 @@ def add_change(
     if (
         operation == UPDATE
         and is_full
-        and load64(relation + 8 * SKIP_UNCHANGED)
+        and relation[SKIP_UNCHANGED]
         and not key_changed
         and is_unchanged(
-            load64(relation + 8 * COMPARED),
-            load64(relation + 8 * COMPARED_COUNT),
+            relation[COMPARED],
+            relation[COMPARED_COUNT],
             old_cells,
             new_cells,
         )
     ):
         return LEFT_OUT
     version = relation_index
-    versions = load64(state + 8 * VERSIONS)
-    if versions and relation_index < load64(state + 8 * VERSIONS_LENGTH):
-        version = load64(versions + 8 * relation_index)
+    versions = state[VERSIONS]
+    if versions and relation_index < state[VERSIONS_LENGTH]:
+        version = versions[relation_index]
     open_transaction(transactions, state)
-    store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+    state[TRANSACTION_HAS_ROWS] = 1
     flags = _FULL_OLD if is_full else 0
     tombstone = options & TOMBSTONES
     if operation == DELETE:
@@ -352,5 +352,5 @@ def add_change(
 def count_change(state, outcome):
     """Count a change of the open transaction that was read: ADDED, or LEFT_OUT."""
     if outcome == LEFT_OUT:
-        store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
-    store64(state + 8 * ORDINAL, load64(state + 8 * ORDINAL) + 1)
+        state[FILTERED] += 1
+    state[ORDINAL] += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.functions import entry, inlined_part, part
-from headrace.connect.kernels.memory import load64, store64
+from headrace.connect.kernels.memory import store64
 from headrace.connect.rows import BEGIN, ENDING
 from headrace.streaming.changes.kernels.row_kernel import (
     BEGINS,
@@ -47,16 +47,16 @@ def is_full(state, rows_room, transactions_room, ends_room):
     """Return whether the tables of the index, which have room for so many entries, may be too small
     for the rows of the next message."""
     return (
-        load64(state + 8 * ROWS) + _MESSAGE_ROWS > rows_room
-        or load64(state + 8 * TRANSACTIONS) + 1 > transactions_room
-        or load64(state + 8 * ENDS) + 1 > ends_room
+        state[ROWS] + _MESSAGE_ROWS > rows_room
+        or state[TRANSACTIONS] + 1 > transactions_room
+        or state[ENDS] + 1 > ends_room
     )
 
 
 @part
 def _add_border(rows, transactions, state, place, size, relation, operation):
     open_transaction(transactions, state)
-    store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+    state[TRANSACTION_HAS_ROWS] = 1
     add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
 
 
@@ -64,10 +64,10 @@ def _add_border(rows, transactions, state, place, size, relation, operation):
 def add_begin(rows, transactions, state, place, size):
     """Add the BEGIN of the open transaction before its other rows, if transactions have borders.
     The transaction's next message is its first one."""
-    borders = load64(state + 8 * BEGINS)
+    borders = state[BEGINS]
     if borders:
         _add_border(rows, transactions, state, place, size, borders - 1, BEGIN)
-    store64(state + 8 * ORDINAL, 1)
+    state[ORDINAL] = 1
 
 
 @part
@@ -76,15 +76,15 @@ def begin_transaction(rows, transactions, state, identity, image, image_size, pl
     COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the image
     (virtual address and bytes) has the log's texts about it (0, 0: none). Adds its BEGIN, which is
     at `place` of the log and has `size` bytes, if transactions have borders."""
-    store64(state + 8 * OPEN, 1)
-    store64(state + 8 * TRANSACTION_ID, identity)
-    store64(state + 8 * TRANSACTION_IMAGE, image)
-    store64(state + 8 * TRANSACTION_IMAGE_SIZE, image_size)
-    store64(state + 8 * TRANSACTION_ROW, -1)
-    store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
-    store64(state + 8 * ORIGIN_POSITION, 0)
-    store64(state + 8 * VERSIONS, 0)
-    store64(state + 8 * ORDINAL, 0)
+    state[OPEN] = 1
+    state[TRANSACTION_ID] = identity
+    state[TRANSACTION_IMAGE] = image
+    state[TRANSACTION_IMAGE_SIZE] = image_size
+    state[TRANSACTION_ROW] = -1
+    state[TRANSACTION_HAS_ROWS] = 0
+    state[ORIGIN_POSITION] = 0
+    state[VERSIONS] = 0
+    state[ORDINAL] = 0
     add_begin(rows, transactions, state, place, size)
 
 
@@ -92,34 +92,34 @@ def begin_transaction(rows, transactions, state, identity, image, image_size, pl
 def end_transaction(rows, transactions, ends, state, high, low, place, size):
     """End the open transaction at the place `high` and `low` of the log: add an entry of `ends`, if
     it has rows, and its END, as in `begin_transaction`."""
-    borders = load64(state + 8 * ENDINGS)
+    borders = state[ENDINGS]
     if borders:
         _add_border(rows, transactions, state, place, size, borders - 1, ENDING)
-    store64(state + 8 * LAST_COMMIT, low)
-    if load64(state + 8 * TRANSACTION_HAS_ROWS):
+    state[LAST_COMMIT] = low
+    if state[TRANSACTION_HAS_ROWS]:
         add_end(ends, state, high, low)
-    store64(state + 8 * OPEN, 0)
+    state[OPEN] = 0
     advance(state, high, low)
 
 
 @entry
 def add_end(ends, state, high, low):
     """Add an end of a range after all rows, at the place `high` and `low`."""
-    entry = ends + _END_SIZE * load64(state + 8 * ENDS)
-    store64(entry, load64(state + 8 * ROWS))
+    entry = ends + _END_SIZE * state[ENDS]
+    store64(entry, state[ROWS])
     store64(entry + 8, high)
     store64(entry + 16, low)
-    store64(entry + 24, load64(state + 8 * LAST_COMMIT))
-    store64(entry + 32, load64(state + 8 * COMMIT_US))
-    store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
+    store64(entry + 24, state[LAST_COMMIT])
+    store64(entry + 32, state[COMMIT_US])
+    state[ENDS] += 1
 
 
 @inlined_part
 def advance(state, high, low):
     """Note that the log was received up to this place."""
-    complete_high = load64(state + 8 * COMPLETE_HIGH)
+    complete_high = state[COMPLETE_HIGH]
     if np.uint64(high) > np.uint64(complete_high) or (
-        high == complete_high and np.uint64(low) > np.uint64(load64(state + 8 * COMPLETE))
+        high == complete_high and np.uint64(low) > np.uint64(state[COMPLETE])
     ):
-        store64(state + 8 * COMPLETE_HIGH, high)
-        store64(state + 8 * COMPLETE, low)
+        state[COMPLETE_HIGH] = high
+        state[COMPLETE] = low

@@ -118,22 +118,22 @@ def _column(columns, number):
 
 @inlined_part
 def _offset(column, row):
-    offsets = load64(column + 8 * OFFSETS)
-    if load64(column + 8 * IS_WIDE):
-        return load64(offsets + 8 * row)
+    offsets = column[OFFSETS]
+    if column[IS_WIDE]:
+        return offsets[row]
     return load32_signed(offsets + 4 * row)
 
 
 @part
 def _text(column, row):
     """Return the address of a text; 0: it is null."""
-    validity = load64(column + 8 * VALIDITY)
+    validity = column[VALIDITY]
     if validity:
-        bit = load64(column + 8 * FIRST_BIT) + row
+        bit = column[FIRST_BIT] + row
         if (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0:
             return np.int64(0)
-    address = load64(column + 8 * DATA) + _offset(column, row)
-    return address + load64(column + 8 * MOVED) if row >= load64(column + 8 * TAIL) else address
+    address = column[DATA] + _offset(column, row)
+    return address + column[MOVED] if row >= column[TAIL] else address
 
 
 @inlined_part
@@ -147,12 +147,12 @@ def find_tails(columns, count):
     end after them."""
     for number in range(TEXT_COLUMNS):
         column = _column(columns, np.int64(number))
-        size = load64(column + 8 * DATA_BYTES)
+        size = column[DATA_BYTES]
         row = count
         while row > 0 and _offset(column, row) > size - PADDING:
             row -= 1
-        store64(column + 8 * TAIL, row)
-        store64(column + 8 * TAIL_BYTES, _offset(column, count) - _offset(column, row))
+        column[TAIL] = row
+        column[TAIL_BYTES] = _offset(column, count) - _offset(column, row)
 
 
 @entry
@@ -160,11 +160,11 @@ def move_tails(columns, room):
     """Copy the tails to `room`, which has as many bytes, and PADDING more for each column."""
     for number in range(TEXT_COLUMNS):
         column = _column(columns, np.int64(number))
-        row, size = load64(column + 8 * TAIL), load64(column + 8 * TAIL_BYTES)
-        begin = load64(column + 8 * DATA) + _offset(column, row)
+        row, size = column[TAIL], column[TAIL_BYTES]
+        begin = column[DATA] + _offset(column, row)
         for at in range(size):
             store8(room + at, load8(begin + at))
-        store64(column + 8 * MOVED, room - begin)
+        column[MOVED] = room - begin
         room += size + PADDING
 
 
@@ -191,10 +191,10 @@ def _is_entry(entry, first, first_size, second, second_size):
 @entry
 def slot_of(numbers, first, first_size, second, second_size):
     """Return the entry of two texts among TextNumbers, or the one where they belong."""
-    mask = load64(numbers + 8 * MASK)
+    mask = numbers[MASK]
     place = hash_bytes(hash_bytes(np.int64(0), first, first_size), second, second_size)
     while True:
-        entry = load64(numbers + 8 * ENTRIES) + _ENTRY_SIZE * (place & mask)
+        entry = numbers[ENTRIES] + _ENTRY_SIZE * (place & mask)
         if load64(entry) == 0 or _is_entry(entry, first, first_size, second, second_size):
             return entry
         place += 1
@@ -203,12 +203,12 @@ def slot_of(numbers, first, first_size, second, second_size):
 @inlined_part
 def _number(numbers, first, first_size, second, second_size):
     """Return the number of two texts, or NEW. Equal texts mostly follow one another."""
-    entry = load64(numbers + 8 * LAST)
+    entry = numbers[LAST]
     if entry == 0 or not _is_entry(entry, first, first_size, second, second_size):
         entry = slot_of(numbers, first, first_size, second, second_size)
         if load64(entry) == 0:
             return np.int64(NEW)
-        store64(numbers + 8 * LAST, entry)
+        numbers[LAST] = entry
     return load64(entry + 32)
 
 
@@ -228,7 +228,7 @@ def _table(columns, row):
     owner, name = _text(owners, row), _text(names, row)
     if owner == 0 or name == 0:
         return np.int64(-1)
-    return _number(load64(columns + 8 * TABLES), owner, _size(owners, row), name, _size(names, row))
+    return _number(columns[TABLES], owner, _size(owners, row), name, _size(names, row))
 
 
 @inlined_part
@@ -239,8 +239,8 @@ def _put_trimmed(effects, at, text, size):
         size -= 1
     while size > 0 and load8(text + size - 1) <= _SPACE:
         size -= 1
-    store64(effects + 8 * at, text)
-    store64(effects + 8 * at + 8, size)
+    effects[at] = text
+    effects[at + 1] = size
 
 
 @inlined_part
@@ -252,14 +252,14 @@ def _put_shown(columns, row, effects, does):
     text = _text(row_ids, row)
     size = _size(row_ids, row) if text else np.int64(0)
     # A rollback undoes changes of rows, and `lobs.merging` their values.
-    store64(effects + 8 * ROW_HASH, 0 if does == APART else hash_bytes(np.int64(0), text, size))
+    effects[ROW_HASH] = 0 if does == APART else hash_bytes(np.int64(0), text, size)
     blanks = np.int64(0)
     while blanks < size and load8(text + blanks) <= _SPACE:
         blanks += 1
-    store64(effects + 8 * ROW_ID, 0 if blanks == size else text)
-    store64(effects + 8 * ROW_ID_BYTES, 0 if blanks == size else size)
-    ssns = load64(columns + 8 * SSNS)
-    store64(effects + 8 * SSN, load64(ssns + 8 * row) if ssns else np.int64(-1))
+    effects[ROW_ID] = 0 if blanks == size else text
+    effects[ROW_ID_BYTES] = 0 if blanks == size else size
+    ssns = columns[SSNS]
+    effects[SSN] = ssns[row] if ssns else np.int64(-1)
 
 
 @entry
@@ -267,21 +267,21 @@ def put_effects(columns, first, count, effects):
     """Put the effects of the rows [first, count), EFFECT_WORDS each from `effects` on for the row
     0; RELATION is the number of the table. Returns `count`, or a row with a name that has no number
     yet, from which on it is called again."""
-    codes, rollbacks = load64(columns + 8 * CODES), load64(columns + 8 * ROLLBACKS)
+    codes, rollbacks = columns[CODES], columns[ROLLBACKS]
     for row in range(first, count):
         at = effects + ROW_SIZE * row
-        user = _name(load64(columns + 8 * USERS), _column(columns, USERNAMES), row)
-        client = _name(load64(columns + 8 * CLIENTS), _column(columns, CLIENT_IDS), row)
+        user = _name(columns[USERS], _column(columns, USERNAMES), row)
+        client = _name(columns[CLIENTS], _column(columns, CLIENT_IDS), row)
         if user == NEW or client == NEW:
             return np.int64(row)
-        code = load64(codes + 8 * row)
+        code = codes[row]
         does = np.int64(NOTHING)
         if 0 <= code < MOST_CODES:
-            does = load8(load64(columns + 8 * DOES) + code)
+            does = load8(columns[DOES] + code)
         is_apart = does == APART
-        if does in (CHANGES, APART, LACKING_STATEMENT) and load64(rollbacks + 8 * row):
+        if does in (CHANGES, APART, LACKING_STATEMENT) and rollbacks[row]:
             does = np.int64(CANCELS if does == CHANGES else NOTHING)
-        if load8(load64(columns + 8 * DELIVERED) + row):
+        if load8(columns[DELIVERED] + row):
             does = np.int64(ENDS)
         table = np.int64(-1)
         if does in (CHANGES, CANCELS, APART, LACKING_STATEMENT):
@@ -291,36 +291,36 @@ def put_effects(columns, first, count, effects):
             if table < 0:
                 does = np.int64(NOTHING)
             else:
-                first_row = load64(columns + 8 * FIRST_ROWS) + 8 * table
+                first_row = columns[FIRST_ROWS] + 8 * table
                 if load64(first_row) == 0:
                     store64(first_row, row + 1)
         statements = _column(columns, STATEMENTS)
         statement = _text(statements, row)
         size = _size(statements, row) if statement else np.int64(0)
         if does == CHANGES:
-            if load64(load64(columns + 8 * STATUSES) + 8 * row) == NOT_RECONSTRUCTED:
+            if columns[STATUSES][row] == NOT_RECONSTRUCTED:
                 does = np.int64(LACKING_STATEMENT)
             elif size == 0:
                 does = np.int64(NOTHING)
         if does in (LACKING_STATEMENT, APART):
-            store64(columns + 8 * NEEDS_CARE, 1)
-        store64(at + 8 * ACTION, does)
-        store64(at + 8 * SCN, load64(load64(columns + 8 * SCNS) + 8 * row))
-        store64(at + 8 * XID, _xid(_column(columns, XIDS), row))
-        time = load64(load64(columns + 8 * TIMES) + 8 * row)
-        store64(at + 8 * US, time - load64(columns + 8 * AHEAD_US))
-        store64(at + 8 * THREAD, load64(load64(columns + 8 * THREADS) + 8 * row))
-        store64(at + 8 * USER, user)
-        store64(at + 8 * CLIENT, client)
-        store64(at + 8 * RELATION, table)
-        store64(at + 8 * KIND, 0)
-        store64(at + 8 * IMAGES, statement)
-        store64(at + 8 * IMAGES_BYTES, size)
-        store64(at + 8 * TABLE, 0)
-        store64(at + 8 * MARK, 0)
-        is_shown = load64(columns + 8 * SHOWS_REDO)
-        store64(at + 8 * REDO, statement if is_shown else np.int64(0))
-        store64(at + 8 * REDO_BYTES, size if is_shown else np.int64(0))
+            columns[NEEDS_CARE] = 1
+        at[ACTION] = does
+        at[SCN] = columns[SCNS][row]
+        at[XID] = _xid(_column(columns, XIDS), row)
+        time = columns[TIMES][row]
+        at[US] = time - columns[AHEAD_US]
+        at[THREAD] = columns[THREADS][row]
+        at[USER] = user
+        at[CLIENT] = client
+        at[RELATION] = table
+        at[KIND] = 0
+        at[IMAGES] = statement
+        at[IMAGES_BYTES] = size
+        at[TABLE] = 0
+        at[MARK] = 0
+        is_shown = columns[SHOWS_REDO]
+        at[REDO] = statement if is_shown else np.int64(0)
+        at[REDO_BYTES] = size if is_shown else np.int64(0)
         _put_shown(columns, row, at, np.int64(APART) if is_apart else does)
     return np.int64(count)
 
@@ -329,13 +329,13 @@ def put_effects(columns, first, count, effects):
 def _hold_undone(columns, effects, code, table):
     """Hold a row that undoes a change of a table whose values the redo may store apart, so that the
     undone change is found when the transaction is complete."""
-    store64(effects + 8 * ACTION, CHANGES)
-    store64(effects + 8 * KIND, load64(columns + 8 * UNDOES))
-    store64(effects + 8 * ROW_HASH, 0)
-    store64(effects + 8 * IMAGES, load64(columns + 8 * CODE_BYTES) + code)
-    store64(effects + 8 * IMAGES_BYTES, 1)
-    store64(effects + 8 * RELATION, load64(table + 8 * RELATION_OF))
-    store64(effects + 8 * MARK, 1)
+    effects[ACTION] = CHANGES
+    effects[KIND] = columns[UNDOES]
+    effects[ROW_HASH] = 0
+    effects[IMAGES] = columns[CODE_BYTES] + code
+    effects[IMAGES_BYTES] = 1
+    effects[RELATION] = table[RELATION_OF]
+    effects[MARK] = 1
 
 
 @entry
@@ -344,23 +344,23 @@ def put_tables(columns, effects, count, found):
     number; rows of tables that are not captured do nothing."""
     for row in range(count):
         at = effects + ROW_SIZE * row
-        does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)
+        does, number = at[ACTION], at[RELATION]
         table = found + 8 * FOUND_WORDS * number
         if does not in (CHANGES, CANCELS, LACKING_STATEMENT, APART):
             continue
-        relation = load64(table + 8 * RELATION_OF)
+        relation = table[RELATION_OF]
         if relation < 0:
-            store64(at + 8 * ACTION, NOTHING)
+            at[ACTION] = NOTHING
             continue
         if does != APART:
             # Rows of two tables may have one id, or none.
-            row_hash = load64(at + 8 * ROW_HASH) ^ load64(table + 8 * HASH_OF)
-            store64(at + 8 * ROW_HASH, row_hash)
+            row_hash = at[ROW_HASH] ^ table[HASH_OF]
+            at[ROW_HASH] = row_hash
         if does != CANCELS:
-            store64(at + 8 * RELATION, relation)
-            store64(at + 8 * TABLE, load64(table + 8 * ADDRESS_OF))
-            store64(at + 8 * MARK, load64(table + 8 * MARK_OF))
-        elif load64(columns + 8 * UNDOES):
-            is_known = (load64(at + 8 * XID) & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE
-            if is_known and load64(table + 8 * MARK_OF):
-                _hold_undone(columns, at, load64(load64(columns + 8 * CODES) + 8 * row), table)
+            at[RELATION] = relation
+            at[TABLE] = table[ADDRESS_OF]
+            at[MARK] = table[MARK_OF]
+        elif columns[UNDOES]:
+            is_known = (at[XID] & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE
+            if is_known and table[MARK_OF]:
+                _hold_undone(columns, at, columns[CODES][row], table)

@@ -43,43 +43,43 @@ _BLOCK = CLASSES - 1
 @part
 def _keep(memory, chunk, number):
     """Add a chunk to the free ones of its class."""
-    store64(chunk + NEXT, load64(memory + 8 * (FREE + number)))
-    store64(memory + 8 * (FREE + number), chunk)
+    store64(chunk + NEXT, memory[FREE + number])
+    memory[FREE + number] = chunk
 
 
 @part
 def _keep_rest(memory):
     """Make chunks of the rest of the block that is being cut."""
-    rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
+    rest, end = memory[REST], memory[REST_END]
     for down in range(CLASSES):
         number = CLASSES - 1 - down
         size = 1 << (SMALLEST + number)
         while end - rest >= size:
             _keep(memory, rest, number)
             rest += size
-    store64(memory + 8 * REST, 0)
-    store64(memory + 8 * REST_END, 0)
+    memory[REST] = 0
+    memory[REST_END] = 0
 
 
 @part
 def take_chunk(memory, number):
     """Take a chunk of this class, with its head; returns 0 if a block must be given first."""
-    chunk = load64(memory + 8 * (FREE + number))
+    chunk = memory[FREE + number]
     if chunk:
-        store64(memory + 8 * (FREE + number), load64(chunk + NEXT))
+        memory[FREE + number] = load64(chunk + NEXT)
     else:
         size = 1 << (SMALLEST + number)
-        rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
+        rest, end = memory[REST], memory[REST_END]
         if end - rest < size:
-            block = load64(memory + 8 * FREE_BLOCKS)
+            block = memory[FREE_BLOCKS]
             if block == 0:
                 return 0
-            store64(memory + 8 * FREE_BLOCKS, load64(block + NEXT))
+            memory[FREE_BLOCKS] = load64(block + NEXT)
             _keep_rest(memory)
             rest, end = block, block + BLOCK_BYTES
-            store64(memory + 8 * REST_END, end)
+            memory[REST_END] = end
         chunk = rest
-        store64(memory + 8 * REST, rest + size)
+        memory[REST] = rest + size
     store64(chunk + NEXT, 0)
     store64(chunk + CLASS, number)
     store64(chunk + WRITTEN, chunk + CHUNK_HEAD_BYTES)
@@ -90,10 +90,10 @@ def take_chunk(memory, number):
 def take_huge(memory, size):
     """Take the block that was given for an entry of `size` bytes; returns 0 if it must be given
     first."""
-    chunk = load64(memory + 8 * GIVEN)
-    if chunk == 0 or load64(memory + 8 * GIVEN_BYTES) < size:
+    chunk = memory[GIVEN]
+    if chunk == 0 or memory[GIVEN_BYTES] < size:
         return 0
-    store64(memory + 8 * GIVEN, 0)
+    memory[GIVEN] = 0
     store64(chunk + NEXT, 0)
     store64(chunk + CLASS, HUGE)
     store64(chunk + WRITTEN, chunk + CHUNK_HEAD_BYTES)
@@ -105,7 +105,7 @@ def end_of_chunk(memory, chunk):
     """Return the end of a chunk that was just taken."""
     number = load64(chunk + CLASS)
     if number == HUGE:
-        return chunk + load64(memory + 8 * GIVEN_BYTES)
+        return chunk + memory[GIVEN_BYTES]
     return chunk + (1 << (SMALLEST + number))
 
 
@@ -114,11 +114,11 @@ def free_chunk(memory, chunk):
     """Free a chunk."""
     number = load64(chunk + CLASS)
     if number == HUGE:
-        store64(chunk + NEXT, load64(memory + 8 * FREED_HUGE))
-        store64(memory + 8 * FREED_HUGE, chunk)
+        store64(chunk + NEXT, memory[FREED_HUGE])
+        memory[FREED_HUGE] = chunk
     elif number == _BLOCK:
-        store64(chunk + NEXT, load64(memory + 8 * FREE_BLOCKS))
-        store64(memory + 8 * FREE_BLOCKS, chunk)
+        store64(chunk + NEXT, memory[FREE_BLOCKS])
+        memory[FREE_BLOCKS] = chunk
     else:
         _keep(memory, chunk, number)
 

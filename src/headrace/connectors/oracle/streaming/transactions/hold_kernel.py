@@ -133,7 +133,7 @@ def _slot(table, mask, transactions, xid):
     """Return the slot of a transaction in the hash table, or the one where it belongs."""
     slot = mix(np.int64(0x9E3779B9), xid) & mask
     while True:
-        number = load64(table + 8 * slot)
+        number = table[slot]
         if number == 0 or load64(transactions + TRANSACTION_SIZE * (number - 1) + 8 * ID) == xid:
             return slot
         slot = (slot + 1) & mask
@@ -143,17 +143,17 @@ def _slot(table, mask, transactions, xid):
 def _forget(table, mask, transactions, slot):
     """Remove an entry from the hash table; those after it move up."""
     hole = slot
-    store64(table + 8 * hole, 0)
+    table[hole] = 0
     at = (hole + 1) & mask
     while True:
-        number = load64(table + 8 * at)
+        number = table[at]
         if number == 0:
             return
         xid = load64(transactions + TRANSACTION_SIZE * (number - 1) + 8 * ID)
         home = mix(np.int64(0x9E3779B9), xid) & mask
         if ((at - home) & mask) >= ((at - hole) & mask):
-            store64(table + 8 * hole, number)
-            store64(table + 8 * at, 0)
+            table[hole] = number
+            table[at] = 0
             hole = at
         at = (at + 1) & mask
 
@@ -162,7 +162,7 @@ def _forget(table, mask, transactions, slot):
 def _number_of(table, mask, transactions, count, xid):
     """Return the number of an open transaction; -1 if it is not open. If LogMiner does not know the
     sequence of an id, the only one with the same segment and slot."""
-    number = load64(table + 8 * _slot(table, mask, transactions, xid))
+    number = table[_slot(table, mask, transactions, xid)]
     if number:
         return number - 1
     if (xid & _UNKNOWN) != _UNKNOWN:
@@ -170,8 +170,8 @@ def _number_of(table, mask, transactions, count, xid):
     same = np.int64(-1)
     for slot in range(count):
         transaction = transactions + TRANSACTION_SIZE * slot
-        state = load64(transaction + 8 * STATE)
-        if state in (OPEN, ABANDONED) and (load64(transaction + 8 * ID) >> 32) == (xid >> 32):
+        state = transaction[STATE]
+        if state in (OPEN, ABANDONED) and (transaction[ID] >> 32) == (xid >> 32):
             if same >= 0:
                 return np.int64(-1)
             same = np.int64(slot)
@@ -181,31 +181,31 @@ def _number_of(table, mask, transactions, count, xid):
 @part
 def _opened(table, mask, transactions, buffer, xid, scn, us):
     """Open a transaction, for which there is room; returns its number."""
-    number = load64(buffer + 8 * FREE_TRANSACTION)
+    number = buffer[FREE_TRANSACTION]
     transaction = transactions + TRANSACTION_SIZE * number
-    store64(buffer + 8 * FREE_TRANSACTION, load64(transaction + 8 * FOLLOWING))
-    store64(buffer + 8 * USED, max(load64(buffer + 8 * USED), number + 1))
+    buffer[FREE_TRANSACTION] = transaction[FOLLOWING]
+    buffer[USED] = max(buffer[USED], number + 1)
     for word in range(TRANSACTION_WORDS):
-        store64(transaction + 8 * word, 0)
-    store64(transaction + 8 * STATE, OPEN)
-    store64(transaction + 8 * ID, xid)
-    store64(transaction + 8 * START, scn)
-    store64(transaction + 8 * START_US, us)
-    store64(transaction + 8 * BY_USER, -1)
-    store64(transaction + 8 * BY_CLIENT, -1)
-    store64(table + 8 * _slot(table, mask, transactions, xid), number + 1)
-    store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) + 1)
+        transaction[word] = 0
+    transaction[STATE] = OPEN
+    transaction[ID] = xid
+    transaction[START] = scn
+    transaction[START_US] = us
+    transaction[BY_USER] = -1
+    transaction[BY_CLIENT] = -1
+    table[_slot(table, mask, transactions, xid)] = number + 1
+    buffer[OPEN_COUNT] += 1
     return number
 
 
 @part
 def empty_transaction(transaction, buffer, memory):
     """Free the held changes of a transaction."""
-    free_chunks(memory, load64(transaction + 8 * FIRST))
-    held = load64(buffer + 8 * HELD_BYTES) - load64(transaction + 8 * BYTES)
-    store64(buffer + 8 * HELD_BYTES, held)
+    free_chunks(memory, transaction[FIRST])
+    held = buffer[HELD_BYTES] - transaction[BYTES]
+    buffer[HELD_BYTES] = held
     for word in (FIRST, LAST, NEWEST, ENTRIES, LIVE, BYTES, LAST_END):
-        store64(transaction + 8 * word, 0)
+        transaction[word] = 0
 
 
 @entry
@@ -213,9 +213,9 @@ def release_transaction(number, transactions, buffer, memory):
     """Free a transaction that is no longer in the hash table."""
     transaction = transactions + TRANSACTION_SIZE * number
     empty_transaction(transaction, buffer, memory)
-    store64(transaction + 8 * STATE, FREE)
-    store64(transaction + 8 * FOLLOWING, load64(buffer + 8 * FREE_TRANSACTION))
-    store64(buffer + 8 * FREE_TRANSACTION, number)
+    transaction[STATE] = FREE
+    transaction[FOLLOWING] = buffer[FREE_TRANSACTION]
+    buffer[FREE_TRANSACTION] = number
 
 
 @part
@@ -223,7 +223,7 @@ def _close(table, mask, transactions, buffer, number):
     """Remove a transaction from the open ones."""
     xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
     _forget(table, mask, transactions, _slot(table, mask, transactions, xid))
-    store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) - 1)
+    buffer[OPEN_COUNT] -= 1
 
 
 @entry
@@ -238,18 +238,18 @@ def drop_transaction(table, mask, transactions, buffer, memory, number):
 def abandon_transaction(transaction, buffer, memory):
     """Free the held changes of an open transaction, whose later changes are left out."""
     empty_transaction(transaction, buffer, memory)
-    store64(transaction + 8 * STATE, ABANDONED)
-    store64(buffer + 8 * ABANDONED_COUNT, load64(buffer + 8 * ABANDONED_COUNT) + 1)
+    transaction[STATE] = ABANDONED
+    buffer[ABANDONED_COUNT] += 1
     return np.int64(0)
 
 
 @part
 def _room(transaction, memory, buffer, size):
     """Return the place for an entry of `size` bytes; 0: memory is lacking."""
-    last = load64(transaction + 8 * LAST)
+    last = transaction[LAST]
     if last:
         at = load64(last + WRITTEN)
-        if at + size + GAP <= load64(transaction + 8 * LAST_END):
+        if at + size + GAP <= transaction[LAST_END]:
             return at
     needed = size + CHUNK_HEAD_BYTES + GAP
     number = np.int64(0)
@@ -258,22 +258,22 @@ def _room(transaction, memory, buffer, size):
     if number == CLASSES:
         chunk = take_huge(memory, needed)
         if chunk == 0:
-            store64(buffer + 8 * LACKING, needed)
+            buffer[LACKING] = needed
             return np.int64(0)
     else:
-        held = load64(transaction + 8 * BYTES)
+        held = transaction[BYTES]
         while number + 1 < CLASSES and (1 << (SMALLEST + number)) <= held:
             number += 1
         chunk = take_chunk(memory, number)
         if chunk == 0:
-            store64(buffer + 8 * LACKING, 0)
+            buffer[LACKING] = 0
             return np.int64(0)
     if last:
         store64(last + NEXT, chunk)
     else:
-        store64(transaction + 8 * FIRST, chunk)
-    store64(transaction + 8 * LAST, chunk)
-    store64(transaction + 8 * LAST_END, end_of_chunk(memory, chunk))
+        transaction[FIRST] = chunk
+    transaction[LAST] = chunk
+    transaction[LAST_END] = end_of_chunk(memory, chunk)
     return chunk + CHUNK_HEAD_BYTES
 
 
@@ -289,10 +289,10 @@ def _put_text(out, text, length):
 def _put_extra(out, row):
     """Write the row's own image, see events.py; returns its end."""
     out = put_head(out, _EXTRA_CELLS)
-    out = _put_text(out, load64(row + 8 * RS_ID), load64(row + 8 * RS_ID_BYTES))
-    out = _put_text(out, load64(row + 8 * ROW_ID), load64(row + 8 * ROW_ID_BYTES))
-    out = _put_text(out, load64(row + 8 * REDO), load64(row + 8 * REDO_BYTES))
-    ssn = load64(row + 8 * SSN)
+    out = _put_text(out, row[RS_ID], row[RS_ID_BYTES])
+    out = _put_text(out, row[ROW_ID], row[ROW_ID_BYTES])
+    out = _put_text(out, row[REDO], row[REDO_BYTES])
+    ssn = row[SSN]
     if ssn < 0:
         return put_null(out)
     text = put_text_head(out, 0)
@@ -304,11 +304,11 @@ def _put_extra(out, row):
 @inlined_part
 def _most_bytes(row, table):
     """Return the most bytes that a row's images take."""
-    size = load64(row + 8 * IMAGES_BYTES)
+    size = row[IMAGES_BYTES]
     if table == 0:
         return size
     size += CELL_ROOM * load64(table + COLUMNS) + CELL_ROOM
-    first = load8(load64(row + 8 * IMAGES))
+    first = load8(row[IMAGES])
     # Creates and deletes have one image.
     return size if first in (_I, _D) else 2 * size
 
@@ -316,23 +316,19 @@ def _most_bytes(row, table):
 @part
 def _hold(transaction, row, memory, buffer, scratch, most_columns):
     """Hold a change; returns _HELD, _ODD, or 0 if memory is lacking."""
-    texts = (
-        load64(row + 8 * RS_ID_BYTES)
-        + load64(row + 8 * ROW_ID_BYTES)
-        + load64(row + 8 * REDO_BYTES)
-    )
-    table = load64(row + 8 * TABLE)
+    texts = row[RS_ID_BYTES] + row[ROW_ID_BYTES] + row[REDO_BYTES]
+    table = row[TABLE]
     most = ENTRY_HEAD_BYTES + CHANGE_HEAD_BYTES + 60 + texts + _most_bytes(row, table)
     entry = _room(transaction, memory, buffer, most)
     if entry == 0:
         return np.int64(0)
     frame = entry + ENTRY_HEAD_BYTES
     body = frame + frame_kernel.FRAME_HEAD_BYTES
-    store32_be(body, load64(row + 8 * RELATION))
-    body = frame_kernel.put_number(body + 4, load64(row + 8 * SCN))
-    body = frame_kernel.put_number(body, load64(row + 8 * US))
+    store32_be(body, row[RELATION])
+    body = frame_kernel.put_number(body + 4, row[SCN])
+    body = frame_kernel.put_number(body, row[US])
     end = _put_extra(body, row)
-    images, size, kind = load64(row + 8 * IMAGES), load64(row + 8 * IMAGES_BYTES), np.int64(0)
+    images, size, kind = row[IMAGES], row[IMAGES_BYTES], np.int64(0)
     if table:
         end = put_statement(images, images + size, table, scratch, most_columns, end)
         if end < 0:
@@ -340,35 +336,35 @@ def _hold(transaction, row, memory, buffer, scratch, most_columns):
         kind = load64(scratch + OPERATION)
     else:
         end = copy(images, size, end)
-        kind = load64(row + 8 * KIND)
+        kind = row[KIND]
     frame_kernel.put_frame_head(frame, end, kind)
-    store64(entry + BEFORE, load64(transaction + 8 * NEWEST))
-    store64(entry + HASH, load64(row + 8 * ROW_HASH))
+    store64(entry + BEFORE, transaction[NEWEST])
+    store64(entry + HASH, row[ROW_HASH])
     store64(entry + CANCELLED, 0)
     store64(entry + SIZE, end - frame)
-    store64(load64(transaction + 8 * LAST) + WRITTEN, end)
-    store64(transaction + 8 * NEWEST, entry)
-    store64(transaction + 8 * ENTRIES, load64(transaction + 8 * ENTRIES) + 1)
-    store64(transaction + 8 * LIVE, load64(transaction + 8 * LIVE) + 1)
-    store64(transaction + 8 * BYTES, load64(transaction + 8 * BYTES) + end - entry)
-    store64(buffer + 8 * HELD_BYTES, load64(buffer + 8 * HELD_BYTES) + end - entry)
-    if load64(row + 8 * MARK):
-        store64(transaction + 8 * MARKED, 1)
+    store64(transaction[LAST] + WRITTEN, end)
+    transaction[NEWEST] = entry
+    transaction[ENTRIES] += 1
+    transaction[LIVE] += 1
+    transaction[BYTES] = transaction[BYTES] + end - entry
+    buffer[HELD_BYTES] = buffer[HELD_BYTES] + end - entry
+    if row[MARK]:
+        transaction[MARKED] = 1
     return np.int64(_HELD)
 
 
 @part
 def _cancel(transaction, row_hash):
     """Cancel a row's newest change that is not cancelled yet; returns whether there was one."""
-    entry = load64(transaction + 8 * NEWEST)
+    entry = transaction[NEWEST]
     while entry:
         if load64(entry + CANCELLED) == 0 and load64(entry + HASH) == row_hash:
             store64(entry + CANCELLED, 1)
-            store64(transaction + 8 * LIVE, load64(transaction + 8 * LIVE) - 1)
-            newest = load64(transaction + 8 * NEWEST)
+            transaction[LIVE] -= 1
+            newest = transaction[NEWEST]
             while newest and load64(newest + CANCELLED):
                 newest = load64(newest + BEFORE)
-            store64(transaction + 8 * NEWEST, newest)
+            transaction[NEWEST] = newest
             return True
         entry = load64(entry + BEFORE)
     return False
@@ -378,7 +374,7 @@ def _cancel(transaction, row_hash):
 def _is_left_out(transaction, users, clients):
     """Whether a transaction's user or client is not captured. `users` and `clients`: a byte for
     each name, 0 if it is not."""
-    user, client = load64(transaction + 8 * BY_USER), load64(transaction + 8 * BY_CLIENT)
+    user, client = transaction[BY_USER], transaction[BY_CLIENT]
     return (user >= 0 and load8(users + user) == 0) or (
         client >= 0 and load8(clients + client) == 0
     )
@@ -386,14 +382,14 @@ def _is_left_out(transaction, users, clients):
 
 @part
 def _count(buffer, word):
-    store64(buffer + 8 * word, load64(buffer + 8 * word) + 1)
+    buffer[word] += 1
 
 
 @part
 def _count_lost(buffer, word, scn_word, row):
     _count(buffer, word)
-    store64(buffer + 8 * scn_word, load64(row + 8 * SCN))
-    store64(buffer + 8 * scn_word + 8, load64(row + 8 * XID))
+    buffer[scn_word] = row[SCN]
+    buffer[scn_word + 1] = row[XID]
 
 
 @part
@@ -404,33 +400,29 @@ def _commit(
     transaction = transactions + TRANSACTION_SIZE * number
     _close(table, mask, transactions, buffer, number)
     is_left_out = _is_left_out(transaction, users, clients)
-    if is_left_out and load64(transaction + 8 * LIVE):
+    if is_left_out and transaction[LIVE]:
         _count(buffer, FILTERED)
-    if (
-        is_left_out
-        or load64(transaction + 8 * STATE) == ABANDONED
-        or load64(transaction + 8 * LIVE) == 0
-    ):
+    if is_left_out or transaction[STATE] == ABANDONED or transaction[LIVE] == 0:
         release_transaction(number, transactions, buffer, memory)
         return
-    store64(transaction + 8 * STATE, COMMITTED)
-    store64(transaction + 8 * COMMIT, load64(row + 8 * SCN))
-    store64(transaction + 8 * COMMITTED_US, load64(row + 8 * US))
-    store64(transaction + 8 * REDO_THREAD, load64(row + 8 * THREAD))
-    if (load64(row + 8 * XID) & _UNKNOWN) != _UNKNOWN:
-        store64(transaction + 8 * ID, load64(row + 8 * XID))
-    waiting = load64(buffer + 8 * PENDING_COUNT)
-    store64(pending + 8 * waiting, number)
-    store64(buffer + 8 * PENDING_COUNT, waiting + 1)
+    transaction[STATE] = COMMITTED
+    transaction[COMMIT] = row[SCN]
+    transaction[COMMITTED_US] = row[US]
+    transaction[REDO_THREAD] = row[THREAD]
+    if (row[XID] & _UNKNOWN) != _UNKNOWN:
+        transaction[ID] = row[XID]
+    waiting = buffer[PENDING_COUNT]
+    pending[waiting] = number
+    buffer[PENDING_COUNT] = waiting + 1
 
 
 @part
 def _know(transaction, row):
     """Set a transaction's user and client from a row, unless an earlier row did."""
-    if load64(transaction + 8 * BY_USER) < 0:
-        store64(transaction + 8 * BY_USER, load64(row + 8 * USER))
-    if load64(transaction + 8 * BY_CLIENT) < 0:
-        store64(transaction + 8 * BY_CLIENT, load64(row + 8 * CLIENT))
+    if transaction[BY_USER] < 0:
+        transaction[BY_USER] = row[USER]
+    if transaction[BY_CLIENT] < 0:
+        transaction[BY_CLIENT] = row[CLIENT]
 
 
 @entry
@@ -445,17 +437,17 @@ def hold_rows(
     on."""
     for number_of_row in range(first, last):
         row = rows + ROW_SIZE * number_of_row
-        action, xid = load64(row + 8 * ACTION), load64(row + 8 * XID)
-        store64(buffer + 8 * DONE, number_of_row)
+        action, xid = row[ACTION], row[XID]
+        buffer[DONE] = number_of_row
         if action == NOTHING:
             continue
         number = _number_of(table, mask, transactions, count, xid)
         if number < 0 and action != STARTS:
             # Earlier rows may be held under an id without the sequence.
-            number = load64(table + 8 * _slot(table, mask, transactions, xid | _UNKNOWN)) - 1
+            number = table[_slot(table, mask, transactions, xid | _UNKNOWN)] - 1
         if action in (STARTS, CHANGES):
             if number < 0:
-                scn, us = load64(row + 8 * SCN), load64(row + 8 * US)
+                scn, us = row[SCN], row[US]
                 number = _opened(table, mask, transactions, buffer, xid, scn, us)
             elif action == STARTS:
                 # The transaction is mined again.
@@ -463,9 +455,9 @@ def hold_rows(
                 store64(transactions + TRANSACTION_SIZE * number + 8 * STATE, OPEN)
             transaction = transactions + TRANSACTION_SIZE * number
             _know(transaction, row)
-            if action == CHANGES and load64(transaction + 8 * STATE) == OPEN:
-                threshold = load64(buffer + 8 * THRESHOLD)
-                if threshold and load64(transaction + 8 * ENTRIES) + 1 >= threshold:
+            if action == CHANGES and transaction[STATE] == OPEN:
+                threshold = buffer[THRESHOLD]
+                if threshold and transaction[ENTRIES] + 1 >= threshold:
                     abandon_transaction(transaction, buffer, memory)
                 else:
                     held = _hold(transaction, row, memory, buffer, scratch, most_columns)
@@ -478,16 +470,16 @@ def hold_rows(
                 _count_lost(buffer, UNRESOLVED, UNRESOLVED_SCN, row)
         elif action == CANCELS:
             transaction = transactions + TRANSACTION_SIZE * number
-            if _cancel(transaction, load64(row + 8 * ROW_HASH)):
+            if _cancel(transaction, row[ROW_HASH]):
                 _count(buffer, CANCELLED_COUNT)
-            elif load64(transaction + 8 * STATE) == OPEN:
+            elif transaction[STATE] == OPEN:
                 _count_lost(buffer, UNMATCHED, UNMATCHED_SCN, row)
         elif action == COMMITS:
             _commit(row, number, table, mask, transactions, buffer, memory, pending, users, clients)
         else:
             drop_transaction(table, mask, transactions, buffer, memory, number)
             _count(buffer, ROLLED_BACK)
-    store64(buffer + 8 * DONE, last)
+    buffer[DONE] = last
     return ALL_HELD
 
 
@@ -495,6 +487,6 @@ def hold_rows(
 def enter(table, mask, transactions, numbers, count):
     """Enter transactions, by their numbers, into a hash table that has none of them."""
     for at in range(count):
-        number = load64(numbers + 8 * at)
+        number = numbers[at]
         xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
-        store64(table + 8 * _slot(table, mask, transactions, xid), number + 1)
+        table[_slot(table, mask, transactions, xid)] = number + 1

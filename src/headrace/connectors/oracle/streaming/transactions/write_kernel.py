@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from headrace.connect.images import put_head, put_null, put_text_head
 from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.memory import copy, load64, load64_be, store8, store64
+from headrace.connect.kernels.memory import copy, load64, load64_be, store8
 from headrace.connect.kernels.text import put_int
 from headrace.connectors.oracle.events import TRANSACTION_CELLS
 from headrace.connectors.oracle.streaming.frames import (
@@ -81,7 +81,7 @@ def _put_hexadecimal(out, number):
 @part
 def _first_live(transaction):
     """Return the first entry that is not cancelled; there is one."""
-    chunk = load64(transaction + 8 * FIRST)
+    chunk = transaction[FIRST]
     while True:
         entry = chunk + CHUNK_HEAD_BYTES
         end = load64(chunk + WRITTEN)
@@ -98,19 +98,19 @@ def _put_beginning(out, transaction, users, options):
     each user's name."""
     body = _first_live(transaction) + ENTRY_HEAD_BYTES + FRAME_HEAD_BYTES + 4
     start, start_us = load64_be(body), load64_be(body + 8)
-    xid, commit = load64(transaction + 8 * ID), load64(transaction + 8 * COMMIT)
+    xid, commit = transaction[ID], transaction[COMMIT]
     end = put_number(put_place(out + FRAME_HEAD_BYTES, commit, xid), start_us)
     end = _put_hexadecimal(put_head(end, _TRANSACTION_CELLS), xid)
     end = _put_int_text(end, commit)
-    end = _put_int_text(end, load64(transaction + 8 * REDO_THREAD))
-    user = load64(transaction + 8 * BY_USER)
+    end = _put_int_text(end, transaction[REDO_THREAD])
+    user = transaction[BY_USER]
     if user >= 0 and options & SHOWS_USER:
         length = load64(users + 16 * user + 8)
         end = copy(load64(users + 16 * user), length, put_text_head(end, length))
     else:
         end = put_null(end)
     if options & SHOWS_COMMIT_TIME:
-        end = _put_int_text(end, load64(transaction + 8 * COMMITTED_US) // 1000)
+        end = _put_int_text(end, transaction[COMMITTED_US] // 1000)
     else:
         end = put_null(end)
     end = _put_int_text(end, start)
@@ -126,46 +126,46 @@ def write_ready(ready, count, cursor, transactions, buffer, memory, users, optio
     written."""
     start = out
     stop = out + room
-    while load64(cursor + 8 * TRANSACTION) < count:
-        number = load64(ready + 8 * load64(cursor + 8 * TRANSACTION))
+    while cursor[TRANSACTION] < count:
+        number = ready[cursor[TRANSACTION]]
         transaction = transactions + TRANSACTION_SIZE * number
-        entry = load64(cursor + 8 * ENTRY)
+        entry = cursor[ENTRY]
         if entry == AT_BEGINNING:
-            user = load64(transaction + 8 * BY_USER)
+            user = transaction[BY_USER]
             name = load64(users + 16 * user + 8) if user >= 0 else 0
             if stop - out < BEGIN_HEAD_BYTES + LARGEST_BEGINNING + name:
                 return out - start
             out = _put_beginning(out, transaction, users, options)
-            entry = load64(transaction + 8 * FIRST) + CHUNK_HEAD_BYTES
-        chunk = load64(transaction + 8 * FIRST)
+            entry = transaction[FIRST] + CHUNK_HEAD_BYTES
+        chunk = transaction[FIRST]
         while chunk:
             end = load64(chunk + WRITTEN)
             while entry < end:
                 size = load64(entry + SIZE)
                 if load64(entry + CANCELLED) == 0:
-                    part = load64(cursor + 8 * PART)
+                    part = cursor[PART]
                     length = min(size - part, stop - out)
                     out = copy(entry + ENTRY_HEAD_BYTES + part, length, out)
                     if part + length < size:
-                        store64(cursor + 8 * PART, part + length)
-                        store64(cursor + 8 * ENTRY, entry)
+                        cursor[PART] = part + length
+                        cursor[ENTRY] = entry
                         return out - start
-                    store64(cursor + 8 * PART, 0)
+                    cursor[PART] = 0
                 entry += ENTRY_HEAD_BYTES + size
             following = load64(chunk + NEXT)
             if following == 0:
                 break
-            store64(transaction + 8 * FIRST, following)
+            transaction[FIRST] = following
             free_chunk(memory, chunk)
             chunk = following
             entry = chunk + CHUNK_HEAD_BYTES
         if stop - out < END_FRAME_BYTES:
-            store64(cursor + 8 * ENTRY, entry)
+            cursor[ENTRY] = entry
             return out - start
-        put_number(out + FRAME_HEAD_BYTES, load64(transaction + 8 * START_US))
+        put_number(out + FRAME_HEAD_BYTES, transaction[START_US])
         put_frame_head(out, out + END_FRAME_BYTES, ENDS)
         out += END_FRAME_BYTES
         release_transaction(number, transactions, buffer, memory)
-        store64(cursor + 8 * ENTRY, AT_BEGINNING)
-        store64(cursor + 8 * TRANSACTION, load64(cursor + 8 * TRANSACTION) + 1)
+        cursor[ENTRY] = AT_BEGINNING
+        cursor[TRANSACTION] += 1
     return out - start
