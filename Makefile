@@ -145,8 +145,8 @@ chaos: $(STAMP)  ## Kill every process twenty times (make test: each database tw
 workloads: $(STAMP)  ## Random workloads with kills on a stand-in (DATABASE=oracle or db2, SECONDS=3600; SEED=… repeats one)
 	@$(BIN)/python -m tests.chaos.workloads $(or $(DATABASE),oracle) $(or $(SECONDS),600) $(SEED)
 
-fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
-	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
+fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input; JOBS=1: one kind at a time)
+	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) JOBS=$(JOBS) $(BIN)/python -m tests.fuzz $(KIND)
 	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not ($(SERVERS) or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 dist: $(STAMP)  ## A release in dist/: sdists and wheels, bills of materials, licences, checksums

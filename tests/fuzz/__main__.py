@@ -1,5 +1,6 @@
 """`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, Extended JSON,
-documents with field rules and records, each kind in a process of its own.
+documents with field rules and records, each kind in a process of its own, JOBS of them at a time
+(as many as there are cores).
 
 SECONDS (10 per kind) says how long, INPUTS how many instead; SEED repeats a run, and ONLY=NUMBER
 one input of it. An input that crashes its process is named like one that is decoded wrongly.
@@ -17,9 +18,12 @@ import struct
 import sys
 import time
 import traceback
+from collections import deque
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
 from random import Random
 from types import ModuleType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Target(Protocol):
@@ -76,31 +80,60 @@ _ENDS = {1: "differs", -signal.SIGPROF: "takes too long"}
 """Meanings of the exit codes of a kind's process."""
 
 
+class Run(NamedTuple):
+    """A kind that is being tried."""
+
+    name: str
+    process: ForkProcess
+    place: mmap.mmap
+    """The number of the input."""
+    begun: float
+
+    @classmethod
+    def start(cls, name: str, seed: str, seconds: float, inputs: int, only: int) -> Run:
+        """Start a kind."""
+        place = mmap.mmap(-1, 8)
+        arguments = (name, seed, seconds, inputs, only, place)
+        process = multiprocessing.get_context("fork").Process(target=_run, args=arguments)
+        begun = time.monotonic()
+        process.start()
+        return cls(name, process, place, begun)
+
+    def verdict(self, seed: str) -> bool:
+        """Print what the ended process has found; return whether this is nothing."""
+        (number,) = struct.unpack_from("q", self.place, 0)
+        if self.process.exitcode == 0:
+            seconds = time.monotonic() - self.begun
+            what = f"{number:,} inputs in {seconds:.0f} s, nothing found (SEED={seed})"
+            print(f"{self.name}: {what}", flush=True)
+            return True
+        how = _ENDS.get(self.process.exitcode or 0, f"crashed ({self.process.exitcode})")
+        repeat = f"repeat it with SEED={seed} ONLY={number} {self.name}"
+        print(f"{self.name}: input {number} {how}; {repeat}", flush=True)
+        return False
+
+
 def main() -> int:
     """Run every target; 1 when one of them found something."""
     settings = os.environ
     seed = settings.get("SEED") or str(int.from_bytes(os.urandom(4), "big"))
     seconds = float(settings.get("SECONDS") or 10)
     inputs, only = int(settings.get("INPUTS") or 0), int(settings.get("ONLY") or -1)
-    failed = False
-    for name in sys.argv[1:] or TARGETS:
-        place = mmap.mmap(-1, 8)
+    jobs = int(settings.get("JOBS") or os.cpu_count() or 1)
+    names = deque(sys.argv[1:] or TARGETS)
+    for name in names:
         _module(name)  # once for all that import the same
-        begun = time.monotonic()
-        process = multiprocessing.get_context("fork").Process(
-            target=_run, args=(name, seed, seconds, inputs, only, place)
-        )
-        process.start()
-        process.join()
-        (number,) = struct.unpack_from("q", place, 0)
-        took = time.monotonic() - begun
-        if process.exitcode == 0:
-            print(f"{name}: {number:,} inputs in {took:.0f} s, nothing found (SEED={seed})")
-            continue
-        failed = True
-        how = _ENDS.get(process.exitcode or 0, f"crashed ({process.exitcode})")
-        print(f"{name}: input {number} {how}; repeat it with SEED={seed} ONLY={number} {name}")
-    return 1 if failed else 0
+    running: dict[int, Run] = {}
+    found_nothing = True
+    while names or running:
+        while names and len(running) < jobs:
+            run = Run.start(names.popleft(), seed, seconds, inputs, only)
+            running[run.process.sentinel] = run
+        for sentinel in wait(list(running)):
+            run = running.pop(int(sentinel))
+            run.process.join()
+            found_nothing &= run.verdict(seed)
+    return 0 if found_nothing else 1
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def test_the_fuzz_names_the_inputs_that_a_planted_defect_shows(planted: str, see
     assert run.returncode == 1, run.stdout + run.stderr
     said = rf"(\w+): input (\d+) {re.escape(seen)}; repeat it with SEED=1 ONLY=\2 \1"
     found = dict(re.findall(said, run.stdout))
-    assert list(found) == list(NAMES), run.stdout + run.stderr
+    assert found.keys() == set(NAMES), run.stdout + run.stderr
     names = defaultdict(list)
     for name, number in found.items():
         names[number].append(name)
