@@ -76,7 +76,10 @@ class JournalDefinition(ConnectorDefinition):
     """See headrace.connectors.definition.ConnectorDefinition."""
 
     name = "journal"
-    kernels = {"tests.contract.journal.kernel": ("index_frames",)}  # noqa: RUF012
+    kernels = {  # noqa: RUF012
+        "headrace.streaming.changes.kernels.frame_kernel": ("index_frames",),
+        "tests.contract.journal.kernel": ("index_frame",),
+    }
     worker_modules = ("headrace.streaming.slices", "tests.contract.journal.reading")
 
     def configuration(self) -> type[ConnectorConfig]:

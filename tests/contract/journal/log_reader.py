@@ -7,8 +7,8 @@ import time
 from headrace.offsets.position import PlacePosition
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
-from tests.contract.journal.journal import HEAD, Journal, offset_of, place_of, translate
-from tests.contract.journal.kernel import index_frames
+from tests.contract.journal.journal import Journal, offset_of, place_of, translate
+from tests.contract.journal.kernel import index_frame
 
 _TICK_SECONDS = 0.01
 
@@ -16,8 +16,7 @@ _TICK_SECONDS = 0.01
 class JournalReader(SegmentReader):
     """See headrace.streaming.log_reader.LogReader. `options`: those of row_kernel.add_change."""
 
-    head = HEAD
-    kernel = staticmethod(index_frames)
+    frame_kernel = staticmethod(index_frame)
     translate = staticmethod(translate)
 
     def __init__(

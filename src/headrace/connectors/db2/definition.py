@@ -20,10 +20,11 @@ class Db2Definition(NamedDefinition):
     driver: Driver | None = Driver("ibm_db", "headrace[db2]")
     change_order: Sequence[str] = ("commit_lsn", "change_lsn")
     kernels: Mapping[str, Sequence[str]] = {
+        "headrace.streaming.changes.kernels.frame_kernel": ("index_frames",),
         "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.connectors.db2.streaming.frames": (
-            "index_frames",
+            "index_frame",
             "write_changes",
             "write_end",
             "write_synchpoint",

@@ -25,7 +25,7 @@ class OracleDefinition(NamedDefinition):
     change_order: Sequence[str] = ("scn", "txSeq")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
-        "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
+        "headrace.connectors.oracle.streaming.frames": ("index_frame", "is_at_time"),
         "headrace.connectors.oracle.streaming.effects.effect_kernel": (
             "find_tails",
             "move_tails",
@@ -41,6 +41,7 @@ class OracleDefinition(NamedDefinition):
             "release_transaction",
         ),
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
+        "headrace.streaming.changes.kernels.frame_kernel": ("index_frames",),
         "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.streaming.changes.kernels.late_kernel": ("take_back_beginning", "add_late_begin"),

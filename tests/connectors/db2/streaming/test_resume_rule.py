@@ -3,7 +3,6 @@ tables are captured by then."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -47,8 +46,7 @@ class Made(NamedTuple):
 class Frames(SegmentReader):
     """A reader of frames that are there."""
 
-    head = struct.Struct("!I")
-    kernel = staticmethod(frames.index_frames)
+    frame_kernel = staticmethod(frames.index_frame)
 
     def read_into(self, target: memoryview, seconds: float) -> int:
         raise NotImplementedError

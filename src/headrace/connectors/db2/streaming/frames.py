@@ -38,8 +38,11 @@ from headrace.connect.rows import BEGIN, ROW, offset_in_row
 from headrace.connectors.db2.lsn import ORDER_BYTES
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import (
+    BEGINNING_BYTES,
     FRAME_HEAD_BYTES,
     PLACE_BYTES,
+    begin_at,
+    frame_kind,
     put_frame_head,
     put_number,
     put_place,
@@ -54,7 +57,7 @@ from headrace.streaming.changes.kernels.late_kernel import (
     end_late,
     take_back_beginning,
 )
-from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
+from headrace.streaming.changes.kernels.transaction_kernel import advance
 
 # Words of `state` after those of late_kernel.
 (
@@ -73,7 +76,7 @@ STATE_WORDS = STATE_END
 
 HEAD_BYTES = FRAME_HEAD_BYTES
 CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + ORDER_BYTES
-BEGIN_HEAD_BYTES = HEAD_BYTES + PLACE_BYTES + 8
+BEGIN_HEAD_BYTES = HEAD_BYTES + BEGINNING_BYTES
 PLACE_FRAME_BYTES = HEAD_BYTES + PLACE_BYTES
 _BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
 _UPDATE = row_kernel.UPDATE
@@ -283,66 +286,63 @@ def _end_of_image(image):
     return image + 2 + 5 + load32_be(image + 3)
 
 
-@entry
-def index_frames(
-    data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
-    relations, options, scratch, state,
+@part
+def _add_change(
+    frame, virtual, size, kind,
+    rows, transactions, relations, options, scratch, state,
 ):  # fmt: skip
-    """See SegmentReader.kernel. Returns MORE, FULL, KEY or BROKEN."""
-    while True:
-        at = state[row_kernel.INDEXED]
-        if at + HEAD_BYTES > written or at + load32_be(data + at) > written:
-            return row_kernel.MORE
-        # A transaction's beginning is emitted with its first record.
-        if is_full(state, rows_room - 1, transactions_room, ends_room):
-            return row_kernel.FULL
-        size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + HEAD_BYTES
-        stop = data + at + size
-        if kind == _BEGINS:
-            if size < BEGIN_HEAD_BYTES:
-                return row_kernel.BROKEN
-            state[row_kernel.POSITION_HIGH] = load64_be(body)
-            state[row_kernel.POSITION_LOW] = load64_be(body + 8)
-            state[row_kernel.COMMIT_US] = load64_be(body + 16)
-            image = start + at + BEGIN_HEAD_BYTES
-            begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
-            state[HAS_CHANGE] = 0
-            state[PENDING] = 0
-        elif kind == _ENDS:
-            end_late(rows, transactions, ends, state, size)
-        elif kind == _SYNCHPOINT:
-            advance(state, load64_be(body), load64_be(body + 8))
-        else:
-            if size < CHANGE_HEAD_BYTES + 7 or load16_be(data + at + CHANGE_HEAD_BYTES) != 1:
-                return row_kernel.BROKEN
-            extra = data + at + CHANGE_HEAD_BYTES
-            images = _end_of_image(extra)
-            if images > stop:
-                return row_kernel.BROKEN
-            index, place = load32_be(body), load64_be(body + 4 + ORDER_BYTES // 2)
-            first = state[row_kernel.ROWS]
-            serial = _serial(kind, place, state)
-            _resume(place, state)
-            add_late_begin(rows, transactions, state)
-            state[row_kernel.EXTRA] = extra + start - data
-            if kind == SCHEMA_CHANGE:
-                status = _add_schema_change(
-                    images + start - data, index, place, size, rows, transactions, state
-                )
-            elif kind == WITHOUT_OLD:
-                status = _add_update_without_old(
-                    images, stop, start - data, index, place, size,
-                    rows, transactions, relations, options, scratch, state,
-                )  # fmt: skip
-            else:
-                status = add_images(
-                    images, stop, start - data, kind, index, place, size,
-                    rows, transactions, relations, options, scratch, state,
-                )  # fmt: skip
-            state[row_kernel.EXTRA] = 0
-            if status == row_kernel.MORE:
-                _number_rows(rows, first, kind, place, serial, state)
-            take_back_beginning(state, first)
-            if status != row_kernel.MORE:
-                return status
-        state[row_kernel.INDEXED] = at + size
+    """Add the rows of the change in a frame. Returns MORE, KEY or BROKEN."""
+    if size < CHANGE_HEAD_BYTES + 7 or load16_be(frame + CHANGE_HEAD_BYTES) != 1:
+        return row_kernel.BROKEN
+    body, stop, extra = frame + HEAD_BYTES, frame + size, frame + CHANGE_HEAD_BYTES
+    images = _end_of_image(extra)
+    if images > stop:
+        return row_kernel.BROKEN
+    index, place = load32_be(body), load64_be(body + 4 + ORDER_BYTES // 2)
+    first = state[row_kernel.ROWS]
+    serial = _serial(kind, place, state)
+    _resume(place, state)
+    add_late_begin(rows, transactions, state)
+    state[row_kernel.EXTRA] = extra + virtual
+    if kind == SCHEMA_CHANGE:
+        status = _add_schema_change(images + virtual, index, place, size, rows, transactions, state)
+    elif kind == WITHOUT_OLD:
+        status = _add_update_without_old(
+            images, stop, virtual, index, place, size,
+            rows, transactions, relations, options, scratch, state,
+        )  # fmt: skip
+    else:
+        status = add_images(
+            images, stop, virtual, kind, index, place, size,
+            rows, transactions, relations, options, scratch, state,
+        )  # fmt: skip
+    state[row_kernel.EXTRA] = 0
+    if status == row_kernel.MORE:
+        _number_rows(rows, first, kind, place, serial, state)
+    take_back_beginning(state, first)
+    return status
+
+
+@entry
+def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
+    """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
+    size, kind, body = load32_be(frame), frame_kind(frame), frame + HEAD_BYTES
+    if kind == _BEGINS:
+        if size < BEGIN_HEAD_BYTES:
+            return row_kernel.BROKEN
+        begin_at(body, state)
+        image = frame + virtual + BEGIN_HEAD_BYTES
+        begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
+        state[HAS_CHANGE] = 0
+        state[PENDING] = 0
+        return row_kernel.MORE
+    if kind == _ENDS:
+        end_late(rows, transactions, ends, state, size)
+        return row_kernel.MORE
+    if kind == _SYNCHPOINT:
+        advance(state, load64_be(body), load64_be(body + 8))
+        return row_kernel.MORE
+    return _add_change(
+        frame, virtual, size, kind,
+        rows, transactions, relations, options, scratch, state,
+    )  # fmt: skip

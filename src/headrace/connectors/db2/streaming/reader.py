@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
@@ -28,7 +27,7 @@ from headrace.connectors.db2.streaming.change_numbers import ReceivedChanges, re
 from headrace.connectors.db2.streaming.change_table import ChangeTable
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.fetching import FetchedAhead, FetchThread, FetchThreads
-from headrace.connectors.db2.streaming.frames import index_frames
+from headrace.connectors.db2.streaming.frames import index_frame
 from headrace.connectors.db2.streaming.merging import Merged, merged
 from headrace.connectors.db2.streaming.recorded_tables import RecordedTables
 from headrace.connectors.db2.streaming.registered_tables import (
@@ -67,8 +66,7 @@ class Db2ReaderOptions:
 class ChangeTablesReader(SegmentReader):
     """See headrace.streaming.log_reader.LogReader."""
 
-    head = struct.Struct("!I")
-    kernel = staticmethod(index_frames)
+    frame_kernel = staticmethod(index_frame)
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 A frame begins with FRAME_WORDS int64, named below; then come a resume token, a document, and the
 event's images. It is in a segment; offsets of its parts are from its beginning (0: the event has no
-such part). A frame without an operation is a mark: everything up to its time and number was
+such part). Its kind is the operation of its row, or MARK: everything up to its time and number was
 received.
 
 If transactions are counted, the frames of a transaction have the resume token before it: after a
@@ -40,6 +40,7 @@ from headrace.connectors.mongodb.streaming.event_parts import (
 )
 from headrace.documents.bson import DATE, DOCUMENT, INT64, TIMESTAMP
 from headrace.documents.kernels.value_sizes import name_end, value_size
+from headrace.streaming.changes.kernels.frame_kernel import put_frame_head
 from headrace.streaming.changes.kernels.row_kernel import (
     DELETE,
     FILTERED,
@@ -49,8 +50,7 @@ from headrace.streaming.changes.kernels.row_kernel import (
 )
 
 (
-    SIZE,  # of the frame
-    OPERATION,  # as in a row; 0: a mark
+    HEAD,  # size and kind, see frame_kernel
     RELATION,  # index of the relation version
     TIME,  # clusterTime: seconds << 32 | increment
     NUMBER,  # of the event among those of its time
@@ -67,10 +67,11 @@ from headrace.streaming.changes.kernels.row_kernel import (
     LOG_BYTES,  # of the event
     BORDER,  # if transactions are counted: OUTSIDE, BEGINS or GOES_ON
     IS_END,  # of a mark: the server had no further events at this time
-) = range(18)
-FRAME_WORDS = 18
-FRAME_HEAD = 8 * FRAME_WORDS
+) = range(17)
+FRAME_WORDS = 17
+FRAME_BYTES = 8 * FRAME_WORDS
 OUTSIDE, BEGINS, GOES_ON = range(3)
+MARK = 0
 
 # Words of the reader's state for this kernel, before those of the next kernel.
 (
@@ -172,7 +173,7 @@ def _border(parts, time, state):
 @part
 def _frame_size(parts, operation, state):
     """The largest possible size of an event's frame, in bytes."""
-    size = FRAME_HEAD + load32(place_of(parts, event_parts.ID))
+    size = FRAME_BYTES + load32(place_of(parts, event_parts.ID))
     if _in_transaction(parts):
         size += HEAD_BYTES + cell_size(parts, event_parts.LSID)
         size += state[LAST_TOKEN_SIZE] + state[RESUME_TOKEN_SIZE]
@@ -197,10 +198,10 @@ def _put_token(parts, border, frame, state):
         token = state[RESUME_TOKEN]
         size = state[RESUME_TOKEN_SIZE]
         number = state[RESUME_TOKEN_NUMBER]
-    frame[TOKEN] = FRAME_HEAD
+    frame[TOKEN] = FRAME_BYTES
     frame[TOKEN_SIZE] = size
     frame[TOKEN_NUMBER] = number
-    return copy(token, size, frame + FRAME_HEAD)
+    return copy(token, size, frame + FRAME_BYTES)
 
 
 @part
@@ -234,8 +235,7 @@ def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
         extra = out - frame
         out = put_cell(parts, event_parts.UPDATED, put_head(out, 3))
         out = put_cell(parts, event_parts.TRUNCATED, put_cell(parts, event_parts.REMOVED, out))
-    frame[SIZE] = out - frame
-    frame[OPERATION] = operation
+    put_frame_head(frame, out, operation)
     frame[RELATION] = relation
     frame[TIME] = time
     frame[NUMBER] = state[EVENT_NUMBER]

@@ -12,25 +12,23 @@ import numpy as np
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.memory import store64
+from headrace.connect.kernels.memory import load32_be, store64
 from headrace.connect.rows import BEGIN, ENDING, NULL
 from headrace.connectors.mongodb.streaming.frames import (
     BEGINS,
     BORDER,
     EXTRA,
-    FRAME_HEAD,
     GOES_ON,
     IS_END,
     LOG_BYTES,
+    MARK,
     NEW,
     NUMBER,
     OLD,
-    OPERATION,
     OWN_FRAME_WORDS,
     RELATION,
     SESSION,
     SESSION_SIZE,
-    SIZE,
     TIME,
     TOKEN,
     TOKEN_NUMBER,
@@ -39,14 +37,13 @@ from headrace.connectors.mongodb.streaming.frames import (
     WALL_MS,
 )
 from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import frame_kind
 from headrace.streaming.changes.kernels.key_kernel import CELLS
 from headrace.streaming.changes.kernels.row_kernel import (
     BROKEN,
     COMMIT_US,
     ENDINGS,
     ENDS,
-    FULL,
-    INDEXED,
     KEY,
     LACKS_KEY,
     LAST_COMMIT,
@@ -96,8 +93,6 @@ token (virtual address and size, and the number of the last event up to that tok
 transaction: the virtual address of the image with its lsid (0: none) and its txnNumber."""
 
 _END_SIZE = END.itemsize
-_MOST_ROWS = 4  # per frame: a transaction's end, a beginning, a delete and its tombstone
-_MOST_TRANSACTIONS = 2
 _NO_NUMBER = int(NULL)
 _INCREMENT = (1 << 32) - 1
 # Ordinals of rows at one place, in the order of the log.
@@ -191,8 +186,7 @@ def _mark(frame, virtual, rows, transactions, ends, state):
 @part
 def _event(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
     """Index an event; returns MORE, KEY (and nothing was added) or BROKEN."""
-    size = frame[SIZE]
-    end = frame + size
+    end = frame + load32_be(frame)
     old = frame[OLD]
     new = frame[NEW]
     if old and split_checked(frame + old, end, 2, scratch) < 0:
@@ -224,7 +218,7 @@ def _event(frame, virtual, rows, transactions, ends, relations, options, scratch
         rows,
         transactions,
         state,
-        frame[OPERATION],
+        frame_kind(frame),
         index,
         relations + 8 * RELATION_WORDS * index,
         virtual + old if old else np.int64(0),
@@ -256,29 +250,11 @@ def _event(frame, virtual, rows, transactions, ends, relations, options, scratch
 
 
 @entry
-def index_frames(
-    base, written, virtual, rows, rows_room, transactions, transactions_room, ends, ends_room,
-    relations, options, scratch, state,
-):  # fmt: skip
-    """Index the frames of a segment at `base`, whose first byte has the virtual address `virtual`,
-    from state[INDEXED] to `written`. Returns MORE, FULL, KEY or BROKEN."""
-    while True:
-        at = state[INDEXED]
-        if at + FRAME_HEAD > written:
-            return MORE
-        frame = base + at
-        if (
-            state[ROWS] + _MOST_ROWS > rows_room
-            or state[TRANSACTIONS] + _MOST_TRANSACTIONS > transactions_room
-            or state[ENDS] + 1 > ends_room
-        ):
-            return FULL
-        if frame[OPERATION] == 0:
-            _mark(frame, virtual + at, rows, transactions, ends, state)
-        else:
-            status = _event(
-                frame, virtual + at, rows, transactions, ends, relations, options, scratch, state
-            )
-            if status != MORE:
-                return status
-        state[INDEXED] = at + frame[SIZE]
+def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
+    """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
+    if frame_kind(frame) == MARK:
+        _mark(frame, frame + virtual, rows, transactions, ends, state)
+        return MORE
+    return _event(
+        frame, frame + virtual, rows, transactions, ends, relations, options, scratch, state
+    )

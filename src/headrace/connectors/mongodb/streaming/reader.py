@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,10 +29,11 @@ from headrace.documents.kernels.field_kernel import FIELD_EXISTS
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD
 from headrace.streaming.log_reader import Received
 from headrace.streaming.segment_reader import SegmentReader
 
-_INT32, _WORD = struct.Struct("<i"), struct.Struct("<q")
+_INT32 = struct.Struct("<i")
 _HALF = (1 << 64) - 1
 _FIRST_SCRATCH = 1 << 19
 _NO_CHANGES = row_kernel.SKIP_CREATE | row_kernel.SKIP_UPDATE | row_kernel.SKIP_DELETE
@@ -89,6 +89,7 @@ class ChangeStreamReader(SegmentReader):
     """See headrace.streaming.log_reader.LogReader. Places are those of MongoPosition."""
 
     end_type = index.END
+    frame_kernel = staticmethod(index.index_frame)
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class ChangeStreamReader(SegmentReader):
     ) -> None:
         """`start` has a token. `renamed` returns the names (database, collection) that stand for
         other collections after an event of a collection itself; None: names never change."""
-        super().__init__(collections, start, index.STATE_WORDS)
+        super().__init__(collections, start, index.STATE_WORDS, options.changes)
         assert start.token is not None
         self._cursor, self._collections = cursor, collections
         self._options, self._translate, self._progress = options, translate, progress
@@ -301,14 +302,15 @@ class ChangeStreamReader(SegmentReader):
                 token_number = int(state[frames.RESUME_TOKEN_NUMBER])
             else:
                 state[frames.OPEN_TIME] = 0
-        size = frames.FRAME_HEAD + len(token)
+        size = frames.FRAME_BYTES + len(token)
         if size > len(target):
             self._needed = size
             return 0
         head = np.zeros(frames.FRAME_WORDS, np.int64)
-        head[frames.SIZE], head[frames.IS_END] = size, is_end
+        FRAME_HEAD.pack_into(head.view(np.uint8).data, 0, size, frames.MARK)
+        head[frames.IS_END] = is_end
         head[frames.TIME], head[frames.NUMBER] = low_half(time), number
-        head[frames.TOKEN], head[frames.TOKEN_SIZE] = frames.FRAME_HEAD, len(token)
+        head[frames.TOKEN], head[frames.TOKEN_SIZE] = frames.FRAME_BYTES, len(token)
         head[frames.TOKEN_NUMBER] = token_number
         target[:size] = head.tobytes() + token
         self._mark = None
@@ -340,27 +342,14 @@ class ChangeStreamReader(SegmentReader):
 
     def run(self, piece: Piece) -> int:
         """See SegmentReader."""
-        status = index.index_frames(
-            piece.segment.base,
-            piece.written,
-            piece.segment.start,
-            *self.tables(piece.index),
-            address_of(self.versions.table),
-            self._options.changes,
-            address_of(self.versions.key_texts.memory),
-            address_of(self.state),
-        )
+        status = super().run(piece)
         token = int(self.state[index.DONE_TOKEN])
         if token:
             first = token - piece.segment.start
             size = int(self.state[index.DONE_TOKEN_SIZE])
             self._done_token = piece.segment.map[first : first + size]
             self.state[index.DONE_TOKEN] = 0
-        return int(status)
-
-    def unit_size(self, data: mmap.mmap, at: int) -> int:
-        """See SegmentReader."""
-        return int(_WORD.unpack_from(data, at)[0])
+        return status
 
     def stopped(self, status: int, piece: Piece, seconds: float) -> bool:  # noqa: ARG002
         """See SegmentReader."""
@@ -372,7 +361,6 @@ def _load_kernels() -> None:
     memory = np.zeros(index.STATE_WORDS, np.int64)
     at = address_of(memory)
     frames.write_frames(0, at, 0, at, 0, at, at, 0, at, at, 0, at)
-    index.index_frames(at, 0, 0, at, 0, at, 0, at, 0, at, 0, at, at)
 
 
 def _broken(status: int) -> HeadraceError:

@@ -21,10 +21,16 @@ from __future__ import annotations
 
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.memory import load8, load32_be, load64_be
+from headrace.connect.kernels.memory import load32_be, load64_be
 from headrace.connectors.oracle.events import EXTRA_CELLS
 from headrace.streaming.changes.kernels import row_kernel
-from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.kernels.frame_kernel import (
+    BEGINNING_BYTES,
+    FRAME_HEAD_BYTES,
+    PLACE_BYTES,
+    begin_at,
+    frame_kind,
+)
 from headrace.streaming.changes.kernels.image_kernel import add_images
 from headrace.streaming.changes.kernels.late_kernel import (
     OWN_WORDS,
@@ -33,14 +39,14 @@ from headrace.streaming.changes.kernels.late_kernel import (
     end_late,
     take_back_beginning,
 )
-from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
+from headrace.streaming.changes.kernels.transaction_kernel import advance
 
 STATE_WORDS = OWN_WORDS
 """The number of words of `state`."""
 RARE = row_kernel.OWN_STATUSES
 """The status of a kernel that stopped at a truncate or a schema change, which Python adds."""
 
-BEGIN_HEAD_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES + 8
+BEGIN_HEAD_BYTES = FRAME_HEAD_BYTES + BEGINNING_BYTES
 CHANGE_HEAD_BYTES = FRAME_HEAD_BYTES + 4 + 8 + 8
 END_FRAME_BYTES = FRAME_HEAD_BYTES + 8
 PLACE_FRAME_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES
@@ -60,12 +66,12 @@ def is_at_time(state, us):
 
 @part
 def _add_change(
-    data, start, at, size, kind,
+    frame, virtual, size, kind,
     rows, transactions, relations, options, scratch, state,
 ):  # fmt: skip
-    """Add the rows of the change in the frame at `data + at`. Returns MORE, KEY or BROKEN."""
-    body, stop = data + at + FRAME_HEAD_BYTES, data + at + size
-    extra = data + at + CHANGE_HEAD_BYTES
+    """Add the rows of the change in a frame. Returns MORE, KEY or BROKEN."""
+    body, stop = frame + FRAME_HEAD_BYTES, frame + size
+    extra = frame + CHANGE_HEAD_BYTES
     images = split_checked(extra, stop, _EXTRA_CELLS, scratch)
     if images < 0:
         return row_kernel.BROKEN
@@ -73,9 +79,9 @@ def _add_change(
     is_at_time(state, load64_be(body + 12))
     first = state[row_kernel.ROWS]
     add_late_begin(rows, transactions, state)
-    state[row_kernel.EXTRA] = extra + start - data
+    state[row_kernel.EXTRA] = extra + virtual
     status = add_images(
-        images, stop, start - data, kind, index, place, size,
+        images, stop, virtual, kind, index, place, size,
         rows, transactions, relations, options, scratch, state,
     )  # fmt: skip
     state[row_kernel.EXTRA] = 0
@@ -84,46 +90,31 @@ def _add_change(
 
 
 @entry
-def index_frames(
-    data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
-    relations, options, scratch, state,
-):  # fmt: skip
-    """See SegmentReader.kernel. Returns MORE, FULL, KEY, BROKEN or RARE."""
-    while True:
-        at = state[row_kernel.INDEXED]
-        if at + FRAME_HEAD_BYTES > written or at + load32_be(data + at) > written:
-            return row_kernel.MORE
-        # A transaction's beginning is emitted with its first record.
-        if is_full(state, rows_room - 1, transactions_room - 1, ends_room):
-            return row_kernel.FULL
-        size, kind = load32_be(data + at), load8(data + at + 4)
-        body = data + at + FRAME_HEAD_BYTES
-        if kind == BEGINS:
-            if size < BEGIN_HEAD_BYTES:
-                return row_kernel.BROKEN
-            state[row_kernel.POSITION_HIGH] = load64_be(body)
-            state[row_kernel.POSITION_LOW] = load64_be(body + 8)
-            state[row_kernel.COMMIT_US] = load64_be(body + 16)
-            image = start + at + BEGIN_HEAD_BYTES
-            begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
-        elif kind == ENDS:
-            if size < END_FRAME_BYTES:
-                return row_kernel.BROKEN
-            is_at_time(state, load64_be(body))
-            end_late(rows, transactions, ends, state, size)
-        elif kind == REACHED:
-            if size < PLACE_FRAME_BYTES:
-                return row_kernel.BROKEN
-            advance(state, load64_be(body), load64_be(body + 8))
-        elif kind in (TRUNCATE, SCHEMA_CHANGE):
-            return RARE
-        elif size < CHANGE_HEAD_BYTES:
+def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
+    """See SegmentReader.frame_kernel. Returns MORE, KEY, BROKEN or RARE."""
+    size, kind, body = load32_be(frame), frame_kind(frame), frame + FRAME_HEAD_BYTES
+    if kind == BEGINS:
+        if size < BEGIN_HEAD_BYTES:
             return row_kernel.BROKEN
-        else:
-            status = _add_change(
-                data, start, at, size, kind,
-                rows, transactions, relations, options, scratch, state,
-            )  # fmt: skip
-            if status != row_kernel.MORE:
-                return status
-        state[row_kernel.INDEXED] = at + size
+        begin_at(body, state)
+        image = frame + virtual + BEGIN_HEAD_BYTES
+        begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
+    elif kind == ENDS:
+        if size < END_FRAME_BYTES:
+            return row_kernel.BROKEN
+        is_at_time(state, load64_be(body))
+        end_late(rows, transactions, ends, state, size)
+    elif kind == REACHED:
+        if size < PLACE_FRAME_BYTES:
+            return row_kernel.BROKEN
+        advance(state, load64_be(body), load64_be(body + 8))
+    elif kind in (TRUNCATE, SCHEMA_CHANGE):
+        return RARE
+    elif size < CHANGE_HEAD_BYTES:
+        return row_kernel.BROKEN
+    else:
+        return _add_change(
+            frame, virtual, size, kind,
+            rows, transactions, relations, options, scratch, state,
+        )  # fmt: skip
+    return row_kernel.MORE

@@ -13,13 +13,16 @@ from headrace.connectors.oracle.streaming import frames
 from headrace.connectors.oracle.streaming.tables import SchemaChange
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
-from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.kernels.frame_kernel import (
+    FRAME_HEAD,
+    FRAME_HEAD_BYTES,
+    PLACE_BYTES,
+)
 from headrace.streaming.changes.kernels.late_kernel import add_late_begin, take_back_beginning
 from headrace.streaming.changes.kernels.transaction_kernel import add_end
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
 from headrace.streaming.relations import RelationVersions
 
-_HEAD = struct.Struct("!IB")
 _TRUNCATE = struct.Struct("!IQq")
 _CHANGE = struct.Struct("!QQIq")
 _VALUE_PART = 2
@@ -42,19 +45,19 @@ def schema_change_frame(change: SchemaChange, us: int) -> bytes:
     """Return the frame of a schema change at a time (microseconds since 1970)."""
     body = _CHANGE.pack(change.place >> 64, change.place & _HALF, change.relation, us)
     size = FRAME_HEAD_BYTES + len(body) + len(change.image)
-    return _HEAD.pack(size, frames.SCHEMA_CHANGE) + body + change.image
+    return FRAME_HEAD.pack(size, frames.SCHEMA_CHANGE) + body + change.image
 
 
 def reached_frame(place: int) -> bytes:
     """Return the frame which says that everything up to a place was read."""
     size = FRAME_HEAD_BYTES + PLACE_BYTES
-    return _HEAD.pack(size, frames.REACHED) + place.to_bytes(PLACE_BYTES, "big")
+    return FRAME_HEAD.pack(size, frames.REACHED) + place.to_bytes(PLACE_BYTES, "big")
 
 
 def add_rare(piece: Piece, state: np.ndarray, at: int, versions: RelationVersions) -> None:
     """Add the record of the truncate or the schema change whose frame is at byte `at` of a
     piece."""
-    size, kind = _HEAD.unpack_from(piece.segment.map, at)
+    size, kind = FRAME_HEAD.unpack_from(piece.segment.map, at)
     body = at + FRAME_HEAD_BYTES
     add_barrier(piece.index, state)
     if kind == frames.TRUNCATE:

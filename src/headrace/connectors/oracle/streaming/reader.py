@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import struct
 import threading
 import time
 from collections import deque
@@ -25,7 +24,7 @@ from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import after_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
-from headrace.connectors.oracle.streaming.frames import index_frames
+from headrace.connectors.oracle.streaming.frames import index_frame
 from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
 from headrace.connectors.oracle.streaming.progress import MinedPlaces, MiningProgress
 from headrace.connectors.oracle.streaming.rare_frames import (
@@ -83,8 +82,7 @@ OpenTables = Callable[[Describe, TextOptions], StreamTables]
 class RedoReader(SegmentReader):
     """See headrace.streaming.log_reader.LogReader."""
 
-    head = struct.Struct("!I")
-    kernel = staticmethod(index_frames)
+    frame_kernel = staticmethod(index_frame)
 
     def __init__(
         self,

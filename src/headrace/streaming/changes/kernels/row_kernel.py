@@ -56,8 +56,9 @@ from headrace.streaming.changes.kernels import key_kernel
     COMPLETE,
     HEAD_HIGH,  # end of the log as last reported by the database
     HEAD,
-) = range(26)
-OWN_WORDS = 26
+    FRAME_KERNEL,  # address of the kernel that indexes a frame, see frame_kernel.py
+) = range(27)
+OWN_WORDS = 27
 
 END = np.dtype(
     [
