@@ -248,10 +248,10 @@ def _sound(transform: Transform, records: Records, results: list[Records]) -> li
     return results
 
 
-def _wrong_result(what: str) -> HeadraceError:
+def _wrong_result(message: str) -> HeadraceError:
     return HeadraceError(
         "transforms.wrong_result",
-        what,
+        message,
         "Give Records made of those that it got by with_rows, with_shape and with_column, each "
         "record in one of them at most.",
     )

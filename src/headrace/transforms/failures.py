@@ -125,7 +125,7 @@ class FailurePolicy:
         by_shape: dict[Shape, list[_Failure]] = {}
         for failure in failures:
             by_shape.setdefault(failure.records.shape, []).append(failure)
-        return [self._letter(some) for some in by_shape.values()]
+        return [self._letter(shape_failures) for shape_failures in by_shape.values()]
 
     def _letter(self, failures: Sequence[_Failure]) -> Records:
         """Return failures of one shape as records of the dead letter topic."""

@@ -77,8 +77,8 @@ class PartTransform:
         column = self.part.node(shape)
         return with_values(records, column, step(records, maps)).with_shape(shape)  # type: ignore[arg-type]
 
-    def _no_struct(self, records: Records, what: str) -> HeadraceError:
-        return not_a_struct(self.part, records.shape.topic, what, self._purpose)
+    def _no_struct(self, records: Records, kind: str) -> HeadraceError:
+        return not_a_struct(self.part, records.shape.topic, kind, self._purpose)
 
 
 def kind_of(value: object) -> str:

@@ -173,9 +173,9 @@ def _built_in(place: str) -> Declaration[Any]:
 
 
 @cache
-def _added(what: str) -> dict[str, str]:
+def _added(kind: str) -> dict[str, str]:
     """The entry points of transforms and predicates, by their names."""
-    if what != "transform":
+    if kind != "transform":
         return {}
     return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
 

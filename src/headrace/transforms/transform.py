@@ -138,10 +138,10 @@ class Declaration(Generic[T]):
 
 class WrongOption(HeadraceError):
     """The error of `Declaration.make` for one of its options: `option` is its name, without the
-    prefix `transforms.ALIAS.`, and `what` follows it in the message."""
+    prefix `transforms.ALIAS.`, and `reason` follows it in the message."""
 
-    def __init__(self, code: str, option: str, what: str, remedy: str) -> None:
-        super().__init__(code, option + what, remedy)
+    def __init__(self, code: str, option: str, reason: str, remedy: str) -> None:
+        super().__init__(code, option + reason, remedy)
         self.option = option
 
 

@@ -172,12 +172,12 @@ class EnforceRecordSize:
         total = _sum(list(totals.values()))
         yield part.with_rows(total == 0)
         shortened: dict[_Field, pa.Array] = {}
-        taken = {
+        removed = {
             image: _share(of_image, total, beyond, _MOST_LONG) for image, of_image in totals.items()
         }
         for size in measured:
             image = size.field.image
-            away = _share(size.lengths, totals[image], taken[image], _MOST_INT)
+            away = _share(size.lengths, totals[image], removed[image], _MOST_INT)
             if (away > 0).any():
                 left = np.where(away > 0, np.maximum(size.lengths - away, 0), _WHOLE)
                 shortened[size.field] = _first(size, left)
@@ -216,11 +216,11 @@ def _sum(lengths: list[np.ndarray]) -> np.ndarray:
     return np.asarray(np.sum(lengths, axis=0, dtype=np.int64))
 
 
-def _share(part: np.ndarray, total: np.ndarray, taken: np.ndarray, most: float) -> np.ndarray:
-    """Return the share of `taken` that `part` has in `total`, rounded up as in Java; 0 if `total`
+def _share(part: np.ndarray, total: np.ndarray, removed: np.ndarray, most: float) -> np.ndarray:
+    """Return the share of `removed` that `part` has in `total`, rounded up as in Java; 0 if `total`
     is 0."""
     ratio = part / np.maximum(total, 1).astype(np.float64)
-    return np.asarray(np.minimum(np.ceil(ratio * taken), most).astype(np.int64))
+    return np.asarray(np.minimum(np.ceil(ratio * removed), most).astype(np.int64))
 
 
 def _first(measured: _Measured, left: np.ndarray) -> pa.Array:

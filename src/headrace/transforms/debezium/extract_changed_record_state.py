@@ -146,8 +146,8 @@ def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.
     for place, (_, before, after) in enumerate(columns):
         suspected = changed[:, place]
         if suspected.any():
-            some = records.with_rows(suspected)
-            changed[suspected, place] = _differ(some, before, after)
+            suspected_records = records.with_rows(suspected)
+            changed[suspected, place] = _differ(suspected_records, before, after)
     return changed
 
 

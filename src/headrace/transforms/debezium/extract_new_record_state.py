@@ -242,10 +242,12 @@ class ExtractNewRecordState:
         column = self._options.route_by_field
         node = fields(row).get(column)
         if node is None or node.schema.type is not Type.STRING:
-            what = "no column" if node is None else f"a column of type {node.schema.type.value}"
+            description = (
+                "no column" if node is None else f"a column of type {node.schema.type.value}"
+            )
             raise HeadraceError(
                 "transforms.no_route",
-                f"{records.shape.topic} has {what} {column}, which route.by.field names",
+                f"{records.shape.topic} has {description} {column}, which route.by.field names",
                 "Name a column of texts, or give the transform a predicate.",
             )
         return encoded_texts(records, node)

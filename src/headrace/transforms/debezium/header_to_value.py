@@ -104,9 +104,9 @@ class HeaderToValue:
             return
         for carried in np.unique(on, axis=1).T if named else [np.zeros(0, np.bool_)]:
             mask = (on == carried[:, None]).all(axis=0)
-            some = records.with_rows(mask)
+            matching = records.with_rows(mask)
             places = tuple(place for place, is_on in zip(named, carried, strict=True) if is_on)
-            yield self._with_headers(some, places)
+            yield self._with_headers(matching, places)
 
     def _with_headers(self, records: Records, places: tuple[int, ...]) -> Records:
         """Return the records with the headers at these places in their value."""

@@ -84,7 +84,7 @@ def _hash_texts(offsets, count, data, out):
     for i in range(count):
         place = data + offsets[i]
         end = data + offsets[i + 1]
-        made = np.int64(0)
+        hash_code = np.int64(0)
         while place < end:
             byte = load8(place)
             more = np.int64(0)
@@ -96,10 +96,10 @@ def _hash_texts(offsets, count, data, out):
                 byte = byte << 6 | load8(place) & 0x3F
                 place += 1
             if byte > 0xFFFF:  # two units, each half of the character
-                made = made * _FACTOR + 0xD800 + ((byte - 0x10000) >> 10)
+                hash_code = hash_code * _FACTOR + 0xD800 + ((byte - 0x10000) >> 10)
                 byte = 0xDC00 + (byte & 0x3FF)
-            made = (made * _FACTOR + byte) & _BITS_32
-        out[i] = made
+            hash_code = (hash_code * _FACTOR + byte) & _BITS_32
+        out[i] = hash_code
 
 
 def _text_hashes(texts: pa.LargeStringArray) -> np.ndarray:

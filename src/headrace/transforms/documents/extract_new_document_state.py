@@ -449,10 +449,10 @@ def _names(removed: object) -> tuple[str, ...]:
 
 
 def _twice(where: str, name: str | None = None) -> HeadraceError:
-    what = f"two fields {name}" if name else "two fields of one name"
+    duplicates = f"two fields {name}" if name else "two fields of one name"
     return HeadraceError(
         "transforms.field_name_twice",
-        f"a record of {where} would have {what}",
+        f"a record of {where} would have {duplicates}",
         "Give added fields another name or a prefix, and choose another delimiter.",
     )
 

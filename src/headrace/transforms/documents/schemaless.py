@@ -38,11 +38,11 @@ class _Parts:
 
 
 class SchemalessDocuments:
-    """Converts records without schemas to events of documents; `asked` are the structs and names of
-    fields that a transform adds."""
+    """Converts records without schemas to events of documents; `added_fields` are the structs and
+    names of fields that a transform adds."""
 
-    def __init__(self, asked: Iterable[tuple[str, str]]) -> None:
-        self._asked = tuple(dict.fromkeys(asked))
+    def __init__(self, added_fields: Iterable[tuple[str, str]]) -> None:
+        self._added_fields = tuple(dict.fromkeys(added_fields))
         self._parts = PerShape(self._parts_of)
 
     @staticmethod
@@ -95,8 +95,8 @@ class SchemalessDocuments:
         records = with_values(records, parts.updated, _strings(updated))
         records = with_values(records, parts.removed, loaded(removed))
         for (struct, name), column in parts.asked.items():
-            asked = in_table(records, events.field(struct, name), ())
-            records = records.with_column(column.identity, asked)
+            field_cells = in_table(records, events.field(struct, name), ())
+            records = records.with_column(column.identity, field_cells)
         return records
 
     def _parts_of(self, shape: Shape) -> _Parts:
@@ -109,9 +109,11 @@ class SchemalessDocuments:
                               optional=True)  # fmt: skip
         envelope: dict[str, Node] = dict(zip(_TEXTS, texts, strict=True))
         envelope[_UPDATE] = replace(described, presence=is_update)
-        asked = {place: column_of(SCHEMALESS) for place in self._asked if place[0] != _UPDATE}
+        added_columns = {
+            place: column_of(SCHEMALESS) for place in self._added_fields if place[0] != _UPDATE
+        }
         structs: dict[str, dict[str, Node]] = {"source": {}, "transaction": {}}
-        for (struct, name), column in asked.items():
+        for (struct, name), column in added_columns.items():
             if struct:
                 structs.setdefault(struct, {})[name] = column
             elif name not in envelope:
@@ -119,7 +121,7 @@ class SchemalessDocuments:
         envelope |= {name: struct_of(None, inner) for name, inner in structs.items()}
         value: Struct = struct_of(f"{shape.topic}.Envelope", envelope)
         event = replace(key, value=value)
-        return _Parts(key, event, identifier, texts, updated, removed, is_update, asked)
+        return _Parts(key, event, identifier, texts, updated, removed, is_update, added_columns)
 
 
 def _split(records: Records, mask: np.ndarray) -> tuple[Records | None, Records | None]:

@@ -60,7 +60,7 @@ def compare(
     order fail."""
     null_left, null_right = left.null, right.null
     both = ~null_left & ~null_right
-    result, done = none_of(left.count), none_of(left.count)
+    result, compared = none_of(left.count), none_of(left.count)
     for kind, array in left.scalars.items():
         for other_kind, other in right.scalars.items():
             where = valid(array) & valid(other)
@@ -70,26 +70,26 @@ def compare(
             if outcome is not None:
                 holds, ordered = outcome
                 result |= holds & where & ordered
-                done |= where & ordered
+                compared |= where & ordered
     if operator in _EQUALITY:
         equal = (
             _things(records, left, right) if left.things and right.things else none_of(left.count)
         )
-        result |= (both & ~done & ~equal) if operator is Operator.NOT_EQUAL else equal
+        result |= (both & ~compared & ~equal) if operator is Operator.NOT_EQUAL else equal
         # SQL does not compare values of different types, even for equality.
         of_things = _are_things(left) & _are_things(right)
-        unordered = both & ~done & ~of_things if rules is Rules.SQL else none_of(left.count)
+        unordered = both & ~compared & ~of_things if rules is Rules.SQL else none_of(left.count)
     else:
-        unordered = both & ~done
+        unordered = both & ~compared
     operand = _with_nulls(operator, result, null_left, null_right, rules)
     if rules is Rules.PYTHON and operator not in _EQUALITY:
         unordered |= ~both
     failed = left.failed | right.failed
     operand = operand.failing_as(left, right)
-    what = f"{operator.value} compares values without an order"
+    reason = f"{operator.value} compares values without an order"
     if left.things or right.things:
-        what += " (structs, lists, maps and headers have none; a header's value is its .value)"
-    return operand.failing(unordered & ~failed, what)
+        reason += " (structs, lists, maps and headers have none; a header's value is its .value)"
+    return operand.failing(unordered & ~failed, reason)
 
 
 def _are_things(operand: Operand) -> np.ndarray:

@@ -232,26 +232,26 @@ class TreeEvaluation:
     def _calculated(self, tree: Calculation) -> Operand:
         left, right = self.of(tree.left), self.of(tree.right)
         count, operator = self._count, tree.operator
-        calculated, done = Operand(count), left.failed | right.failed
+        calculated, covered = Operand(count), left.failed | right.failed
         null = left.null | right.null
         if operator == "||" or (operator == "+" and self._rules is not Rules.SQL):
             joined = self._joined(left, right)
-            calculated, done = joined, done | ~joined.null
+            calculated, covered = joined, covered | ~joined.null
         elif operator == "-" and self._rules is Rules.GROOVY:
             calculated = self._without(left, right)
-            done = done | ~calculated.null
+            covered = covered | ~calculated.null
         for kind, operand in self._numbers(left):
             for other_kind, other in self._numbers(right):
-                where = valid(operand) & valid(other) & ~done
+                where = valid(operand) & valid(other) & ~covered
                 if operator != "||" and kind in NUMERIC and other_kind in NUMERIC and where.any():
                     result = _number(operator, (kind, operand), (other_kind, other), self._rules)
                     calculated = chosen(where, result, calculated)
-                    done = done | where
+                    covered = covered | where
         if self._rules is Rules.SQL:
-            done = done | null
+            covered = covered | null
         calculated = calculated.failing_as(left, right)
         return calculated.failing(
-            ~done, f"{operator} of values that are null or do not go together"
+            ~covered, f"{operator} of values that are null or do not go together"
         )
 
     def _numbers(self, operand: Operand) -> Iterator[tuple[ScalarKind, pa.Array]]:
@@ -306,7 +306,7 @@ class TreeEvaluation:
         return pc.if_else(null, pa.scalar("null", pa.large_string()), text)
 
     def _negated(self, operand: Operand) -> Operand:
-        negated, done = Operand(self._count), operand.failed
+        negated, covered = Operand(self._count), operand.failed
         for kind, array in self._numbers(operand):
             if kind in NUMERIC:
                 zero = pa.repeat(pa.scalar(0, array.type), self._count)
@@ -315,10 +315,10 @@ class TreeEvaluation:
                     beyond = _beyond("-", zero, array)
                     result = result.failing(beyond & (self._rules is not Rules.GROOVY), _BEYOND)
                 negated = chosen(valid(array), result, negated)
-                done = done | valid(array)
+                covered = covered | valid(array)
         if self._rules is Rules.SQL:
-            done = done | operand.null
-        return negated.failing_as(operand).failing(~done, "- of a value that is not a number")
+            covered = covered | operand.null
+        return negated.failing_as(operand).failing(~covered, "- of a value that is not a number")
 
 
 def _less(texts: pa.Array, removed: str) -> pa.Array:

@@ -171,8 +171,8 @@ class _Parser:
         self.expect("}")
         return statements
 
-    def refuse(self, what: str, token: Token | None = None) -> HeadraceError:
-        return not_understood(self.text, (token or self.token).offset, what)
+    def refuse(self, reason: str, token: Token | None = None) -> HeadraceError:
+        return not_understood(self.text, (token or self.token).offset, reason)
 
     def shown(self) -> str:
         token = self.token

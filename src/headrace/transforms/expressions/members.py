@@ -197,8 +197,8 @@ def _of_headers(records: Records, method: str, arguments: tuple[LiteralTree, ...
     count = len(records)
     by_name: dict[str, np.ndarray] = {}
     for header in records.shape.headers:
-        has = by_name.get(header.name, none_of(count))
-        by_name[header.name] = has | carries(records, header)
+        is_carried = by_name.get(header.name, none_of(count))
+        by_name[header.name] = is_carried | carries(records, header)
     if method == "containsKey":
         return booleans(by_name.get(str(arguments[0].value), none_of(count)))
     sizes = np.sum(list(by_name.values()), axis=0) if by_name else np.zeros(count, np.int64)

@@ -283,11 +283,11 @@ def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
     return operand.failing_as(of_then, of_otherwise)
 
 
-def same_scale(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]:
+def same_scale(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return decimals with the larger of their scales. Raises pyarrow.ArrowInvalid if they do not
     fit."""
-    kind = pa.decimal256(MOST_DIGITS, max(one.type.scale, other.type.scale))
-    return one.cast(kind), other.cast(kind)
+    kind = pa.decimal256(MOST_DIGITS, max(left.type.scale, right.type.scale))
+    return left.cast(kind), right.cast(kind)
 
 
 def each_distinct(

@@ -79,10 +79,12 @@ class _PythonTranslation:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def refuse(self, node: ast.expr, what: str) -> HeadraceError:
+    def refuse(self, node: ast.expr, reason: str) -> HeadraceError:
         lines = self.text.splitlines(keepends=True)
         line = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-        return not_understood(self.text, sum(map(len, lines[: node.lineno - 1])) + len(line), what)
+        return not_understood(
+            self.text, sum(map(len, lines[: node.lineno - 1])) + len(line), reason
+        )
 
     def tree(self, node: ast.expr) -> Tree:
         match node:
@@ -171,20 +173,20 @@ class _PythonTranslation:
         return None if is_list else self.tree(right)
 
     def compared(
-        self, node: ast.Compare, one: Tree, op: ast.cmpop, right: ast.expr, other: Tree | None
+        self, node: ast.Compare, left: Tree, op: ast.cmpop, right: ast.expr, other: Tree | None
     ) -> Tree:
         if other is not None and type(op) in _OPERATORS:
-            return Comparison(_OPERATORS[type(op)], one, other)
+            return Comparison(_OPERATORS[type(op)], left, other)
         if isinstance(op, ast.Is | ast.IsNot):
             if not isinstance(other, LiteralTree) or other.kind is not None:
                 raise self.refuse(right, "is compares with None only")
-            return IsNull(one) if isinstance(op, ast.Is) else Not(IsNull(one))
+            return IsNull(left) if isinstance(op, ast.Is) else Not(IsNull(left))
         if len(node.ops) > 1:
             raise self.refuse(right, "in cannot be used in a chain of comparisons")
         if isinstance(right, ast.List | ast.Tuple | ast.Set):
-            inside: Tree = Contained(one, tuple(map(self.tree, right.elts)))
-        elif isinstance(one, LiteralTree) and other is not None:
-            inside = Call(other, "contains", (one,))
+            inside: Tree = Contained(left, tuple(map(self.tree, right.elts)))
+        elif isinstance(left, LiteralTree) and other is not None:
+            inside = Call(other, "contains", (left,))
         else:
             raise self.refuse(
                 right, "a list of values is expected after in, or a constant before it"

@@ -84,10 +84,10 @@ def _check_words(text: str) -> None:
         if token.text in VARIABLES or token.text.lower() in _WORDS:
             continue
         is_called = after is not None and after.token_type is TokenType.L_PAREN
-        what = f"{token.text} is not a variable; there are {', '.join(VARIABLES)}"
+        reason = f"{token.text} is not a variable; there are {', '.join(VARIABLES)}"
         if is_called or token.token_type is not TokenType.VAR:
-            what = f"{token.text.upper()} is not read"
-        raise not_understood(text, token.start, what)
+            reason = f"{token.text.upper()} is not read"
+        raise not_understood(text, token.start, reason)
 
 
 def parse_spark_sql(text: str) -> Tree:
@@ -103,8 +103,8 @@ def parse_spark_sql(text: str) -> Tree:
         before = "".join(text.splitlines(keepends=True)[: int(first.get("line") or 1) - 1])
         end = len(before) + int(first.get("col") or 1)
         word = str(first.get("highlight") or "")
-        what = str(first.get("description") or "it is not an expression")
-        raise not_understood(text, max(0, min(end - len(word), len(text))), what) from None
+        reason = str(first.get("description") or "it is not an expression")
+        raise not_understood(text, max(0, min(end - len(word), len(text))), reason) from None
     except (SqlglotError, RecursionError) as error:
         raise not_understood(
             text, 0, str(error).split("\n")[0] or "it is nested too deep"
@@ -121,9 +121,9 @@ class _SqlTranslation:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def refuse(self, node: exp.Expression, what: str) -> HeadraceError:
+    def refuse(self, node: exp.Expression, reason: str) -> HeadraceError:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        return not_understood(self.text, min(starts, default=0), what)
+        return not_understood(self.text, min(starts, default=0), reason)
 
     def tree(self, node: Any) -> Tree:
         kind = type(node)

@@ -263,14 +263,14 @@ def balanced(trees: Sequence[Tree], joined: Callable[[Tree, Tree], Tree]) -> Tre
     return level[0]
 
 
-def not_understood(text: str, offset: int, what: str) -> HeadraceError:
+def not_understood(text: str, offset: int, reason: str) -> HeadraceError:
     """Return HeadraceError("transforms.expression_not_understood") with the position in `text`."""
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     place = f"column {column}" if "\n" not in text else f"line {line}, column {column}"
     return HeadraceError(
         "transforms.expression_not_understood",
-        f"{text!r} is not understood at {place}: {what}",
+        f"{text!r} is not understood at {place}: {reason}",
         "`headrace describe transforms Filter` says what expressions may contain; headrace runs "
         "nothing else.",
     )

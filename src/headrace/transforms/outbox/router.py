@@ -62,15 +62,15 @@ class OutboxRouter:
         """
         operations = values(records, operation)
         if _is(operations, "u").any():
-            what = f"{records.shape.topic} has updates, which an outbox does not have"
+            message = f"{records.shape.topic} has updates, which an outbox does not have"
             remedy = f"Only insert into the outbox, or set {self._prefix}.op.invalid.behavior=warn."
             match self.columns.invalid:
                 case InvalidOperation.FATAL:
-                    raise HeadraceError("transforms.outbox_updated", what, remedy)
+                    raise HeadraceError("transforms.outbox_updated", message, remedy)
                 case InvalidOperation.ERROR:
-                    log.error("%s; they are left out", what)
+                    log.error("%s; they are left out", message)
                 case _:
-                    log.warning("%s; they are left out", what)
+                    log.warning("%s; they are left out", message)
         return records.with_rows(~_is(operations, "u") & ~_is(operations, "d"))
 
     def find(self, members: Mapping[str, Node], name: str) -> Node | None:
@@ -78,13 +78,13 @@ class OutboxRouter:
         return members.get(name)
 
     def field(
-        self, shape: Shape, members: Mapping[str, Node], name: str, what: str = "field"
+        self, shape: Shape, members: Mapping[str, Node], name: str, purpose: str = "field"
     ) -> Node:
         """Return a field like `find`. Raises HeadraceError("transforms.outbox_lacks_field") if it
         is missing."""
         node = self.find(members, name)
         if node is None:
-            raise self.lacks(shape, name, what)
+            raise self.lacks(shape, name, purpose)
         return node
 
     def placed(

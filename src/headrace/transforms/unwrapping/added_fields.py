@@ -167,6 +167,6 @@ class AddedHeaders:
                 yield entry, node
 
 
-def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
+def with_headers(shape: Shape, added: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
     """Return the headers of the shape, followed by these."""
-    return (*shape.headers, *(Header(name, node) for name, node in made))
+    return (*shape.headers, *(Header(name, node) for name, node in added))

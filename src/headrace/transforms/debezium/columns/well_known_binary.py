@@ -22,7 +22,7 @@ def with_swapped_coordinates(wkb: bytes) -> bytes:
     """
     swapper = _Swapper(wkb)
     swapper.geometry(depth=0)
-    return bytes(swapper.made[: swapper.at])
+    return bytes(swapper.swapped[: swapper.at])
 
 
 _HEAD = 5
@@ -66,7 +66,7 @@ class _Swapper:
     """Reads a geometry once; `at` is the current position."""
 
     def __init__(self, wkb: bytes) -> None:
-        self.made = bytearray(wkb)
+        self.swapped = bytearray(wkb)
         self.at = 0
 
     def geometry(self, depth: int) -> None:
@@ -103,23 +103,23 @@ class _Swapper:
     def _points(self, count: int, stride: int) -> None:
         """Swap in place: whole ordinates are moved, so their byte order does not matter."""
         end = self.at + count * stride * 8
-        if end > len(self.made):
+        if end > len(self.swapped):
             raise ValueError("a geometry ends before its last point")
-        points = np.frombuffer(self.made, np.int64, count * stride, self.at)
+        points = np.frombuffer(self.swapped, np.int64, count * stride, self.at)
         pairs = points.reshape(count, stride)
         pairs[:, [0, 1]] = pairs[:, [1, 0]]
         self.at = end
 
     def _order(self) -> str:
-        if self.at >= len(self.made):
+        if self.at >= len(self.swapped):
             raise ValueError("a geometry ends before its byte order")
         self.at += 1
-        return "<" if self.made[self.at - 1] == 1 else ">"
+        return "<" if self.swapped[self.at - 1] == 1 else ">"
 
     def _integer(self, order: str) -> int:
-        if self.at + 4 > len(self.made):
+        if self.at + 4 > len(self.swapped):
             raise ValueError("a geometry ends within a number")
-        number: int = struct.unpack_from(f"{order}I", self.made, self.at)[0]
+        number: int = struct.unpack_from(f"{order}I", self.swapped, self.at)[0]
         self.at += 4
         return number
 
@@ -128,6 +128,6 @@ class _Swapper:
         count = self._integer(order)
         if count >= 2**31:
             return 0  # Java's loops do not run for a negative number
-        if count * 4 > len(self.made) - self.at:
+        if count * 4 > len(self.swapped) - self.at:
             raise ValueError("a geometry ends before its last member")
         return count

@@ -202,11 +202,11 @@ def _free(value: object, target: Type) -> object:
 
 
 def _not_castable(schema: Schema, target: Type, error: ValueError) -> HeadraceError:
-    what = schema.name or schema.type.value
+    name = schema.name or schema.type.value
     detail = f": {error}" if schema.type is not Type.STRING else ""
     return HeadraceError(
         "transforms.not_castable",
-        f"a {what} cannot be cast to {target.value}{detail}",
+        f"a {name} cannot be cast to {target.value}{detail}",
         "Leave the field out of spec, or give the transform a predicate.",
     )
 

@@ -93,11 +93,11 @@ class HeaderFrom:
         with_headers = replace(shape, headers=tuple(headers))
         if not self._moves:
             return with_headers
-        taken = {name for name, _ in self._names}
+        moved_names = {name for name, _ in self._names}
         remaining = [
             (name, with_defaults(member_node) if self._defaults else member_node)
             for name, member_node in members.items()
-            if name not in taken
+            if name not in moved_names
         ]
         return self._part.in_shape(with_headers, rebuilt(struct, remaining))
 
@@ -118,8 +118,8 @@ class HeaderFrom:
         shape, columns = self._schemaless(records.shape)
         for (name, _), column in zip(self._names, columns, strict=True):
             records = with_values(records, column, [entries.get(name) for entries in maps])
-        taken = {name for name, _ in self._names} if self._moves else set()
-        remaining = [{k: v for k, v in entries.items() if k not in taken} for entries in maps]
+        moved_names = {name for name, _ in self._names} if self._moves else set()
+        remaining = [{k: v for k, v in entries.items() if k not in moved_names} for entries in maps]
         whole = self._part.node(shape)
         yield with_values(records, whole, remaining).with_shape(shape)  # type: ignore[arg-type]
 
