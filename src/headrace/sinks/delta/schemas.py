@@ -128,8 +128,8 @@ def delta_type(name: str, kind: pa.DataType, ids: Iterator[int] | None = None) -
         members = [Column(member.name, member.type) for member in kind]
         _check_names([member.name for member in members], name)
         return {"type": "struct", "fields": [_new_field(column, ids, name) for column in members]}
-    what = "an empty struct" if kind == pa.struct([]) else str(kind)
-    raise _not_taken(name, f"Delta has no type for {what}")
+    type_name = "an empty struct" if kind == pa.struct([]) else str(kind)
+    raise _not_taken(name, f"Delta has no type for {type_name}")
 
 
 def arrow_type(kind: Type) -> pa.DataType:

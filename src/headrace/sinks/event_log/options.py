@@ -85,10 +85,10 @@ class EventLogOptions:
     sync: bool = True
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> EventLogOptions:
+    def of(cls, options: Mapping[str, str]) -> EventLogOptions:
         """Parse options without `headrace.sink.`. Raises HeadraceError("event_log.path_missing")
         and ("event_log.option_invalid")."""
-        path = given.get("path", "").strip()
+        path = options.get("path", "").strip()
         if not path:
             raise HeadraceError(
                 "event_log.path_missing",
@@ -97,22 +97,22 @@ class EventLogOptions:
             )
         if _SCHEME.match(path):
             raise _invalid("path", path, "Name a folder of this host's file system.")
-        kind = Format(_choice(given, "format", tuple(Format)))
+        kind = Format(_choice(options, "format", tuple(Format)))
         return cls(
             Path(path).absolute(),
             kind,
-            _choice(given, "compression", COMPRESSIONS[kind]),
+            _choice(options, "compression", COMPRESSIONS[kind]),
             Limits(
-                _number(given, "file.max.bytes", 128 << 20, least=1),
-                _number(given, "flush.size", 0),
+                _number(options, "file.max.bytes", 128 << 20, least=1),
+                _number(options, "flush.size", 0),
             ),
-            _layout(given),
+            _layout(options),
             Compaction(
-                _flag(given, "compact"),
-                _number(given, "compact.after.ms", 10 * _MINUTE_MS),
-                _number(given, "compact.keep.ms", 60 * _MINUTE_MS),
+                _flag(options, "compact"),
+                _number(options, "compact.after.ms", 10 * _MINUTE_MS),
+                _number(options, "compact.keep.ms", 60 * _MINUTE_MS),
             ),
-            _flag(given, "sync"),
+            _flag(options, "sync"),
         )
 
 

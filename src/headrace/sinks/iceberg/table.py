@@ -271,10 +271,10 @@ class IcebergTable:
                 f"ALTER TABLE {self.name} DROP PARTITION FIELD …",
             )
 
-    def _unfit(self, what: str, remedy: str) -> HeadraceError:
+    def _unfit(self, reason: str, remedy: str) -> HeadraceError:
         return HeadraceError(
             "iceberg.no_table",
-            f"The Iceberg table {self.name} cannot be a replica: it {what}",
+            f"The Iceberg table {self.name} cannot be a replica: it {reason}",
             f"{remedy}, or let headrace keep a table of another name.",
         )
 

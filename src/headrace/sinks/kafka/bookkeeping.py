@@ -167,12 +167,12 @@ class _MarkerSearch:
         """The offsets of the partitions' starts or ends (`which`), including open transactions."""
         spec = getattr(self._admin.OffsetSpec, which)()
         topic, place = self._options.bookkeeping, self._kafka.TopicPartition
-        asked = {place(topic, number): spec for number in self._slices}
+        offset_specs = {place(topic, number): spec for number in self._slices}
         admin = open_admin(SINK, self._options.connection, on_error=self._complaints)
         level = self._kafka.IsolationLevel.READ_UNCOMMITTED
         try:
             answers = admin.list_offsets(
-                asked, isolation_level=level, request_timeout=ANSWER_SECONDS
+                offset_specs, isolation_level=level, request_timeout=ANSWER_SECONDS
             )
             return {
                 asked_for.partition: int(answer.result(timeout=2 * ANSWER_SECONDS).offset)

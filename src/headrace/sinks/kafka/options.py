@@ -93,7 +93,7 @@ class KafkaOptions:
     @classmethod
     def of(
         cls,
-        given: Mapping[str, str],
+        sink_options: Mapping[str, str],
         *,
         name: str,
         overrides: Mapping[str, str] | None = None,
@@ -101,13 +101,13 @@ class KafkaOptions:
     ) -> KafkaOptions:
         """Parse options without `headrace.sink.`: the sink's own, with or without `kafka.`;
         settings of Kafka's producer, with `kafka.` or `kafka.producer.`; `overrides` are those of
-        `producer.override.`, `creation` those of `topic.creation.`, which `given` may also have.
-        `name` is the default name of the query.
+        `producer.override.`, `creation` those of `topic.creation.`, which `sink_options` may also
+        have. `name` is the default name of the query.
 
         Raises HeadraceError: "kafka.no_brokers", "kafka.impossible_option", "kafka.topic_creation",
         "kafka.kafka_setting", "kafka.not_transactional", "kafka.unknown_option".
         """
-        options, client, groups = _sorted_out(given)
+        options, client, groups = _sorted_out(sink_options)
         client = {**client, **(overrides or {})}
         brokers = client.pop("bootstrap.servers", "")
         if not brokers:
@@ -145,11 +145,11 @@ class KafkaOptions:
         )
 
 
-def unknown_options(given: Mapping[str, str]) -> list[str]:
+def unknown_options(options: Mapping[str, str]) -> list[str]:
     """The options that are neither the sink's nor settings of Kafka's producer."""
     return [
         name
-        for name in given
+        for name in options
         if not name.startswith(("kafka.", _CREATION)) and name.lower() not in _OURS
     ]
 

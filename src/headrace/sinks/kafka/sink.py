@@ -86,12 +86,12 @@ class KafkaWriter(BatchWriter):
     def __init__(
         self,
         options: KafkaOptions | None,
-        given: Mapping[str, str],
+        unread_options: Mapping[str, str],
         folder: Path,
         checkpoint: str,
     ) -> None:
-        """`options` None: read from `given` when the checkpoint's id is known."""
-        self.options, self.given = options, dict(given)
+        """`options` None: read from `unread_options` when the checkpoint's id is known."""
+        self.options, self.given = options, dict(unread_options)
         # Queries may share a folder.
         query = hashlib.sha256(checkpoint.encode()).hexdigest()[:16]
         self.parts, self.checkpoint = folder / "parts" / query, checkpoint

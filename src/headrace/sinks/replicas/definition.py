@@ -169,11 +169,14 @@ class ReplicaDefinition(SinkDefinition):
             )  # lazily: a copy may be requested while earlier tables are maintained
             with using_state(query.state):
                 before = replaced_before(query.state, options)
-                for done in maintain(lake, query.state, names, runner, before):
-                    if done.merged:
-                        yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+                for upkeep in maintain(lake, query.state, names, runner, before):
+                    if upkeep.merged:
+                        yield (
+                            f"{upkeep.name}: {counted(upkeep.merged, 'file')} "
+                            f"merged into {upkeep.made}"
+                        )
                     else:
-                        yield f"{done.name}: no files to merge"
+                        yield f"{upkeep.name}: no files to merge"
         finally:
             lake.close()
 

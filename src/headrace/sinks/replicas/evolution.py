@@ -27,7 +27,7 @@ OF_COLUMNS = (
 def change_of_columns(
     name: TableName,
     current: TableSchema,
-    wanted: TableSchema,
+    target: TableSchema,
     ambiguous: Ambiguous,
     *,
     is_empty: bool = False,
@@ -39,7 +39,7 @@ def change_of_columns(
     added last. At the end of the columns a rename cannot be distinguished from a drop and an
     addition, and `ambiguous` decides, as it does if a column now follows columns that it preceded:
     it may have been dropped and added again. A column keeps its type if the source's becomes
-    narrower. `wanted` has only the columns of the source; columns of `current` that headrace
+    narrower. `target` has only the columns of the source; columns of `current` that headrace
     (`__deleted`) or others added stay. A table that `is_empty` takes every change: a column whose
     type cannot change is dropped and added.
 
@@ -47,40 +47,40 @@ def change_of_columns(
     "replicas.column_taken", "replicas.key_changed").
     """
     foreign = [column for column in current.columns if column.is_foreign]
-    names = {column.name.casefold() for column in wanted.columns}
-    if taken := [column for column in foreign if column.name.casefold() in names]:
-        raise _foreign(name, taken)
+    names = {column.name.casefold() for column in target.columns}
+    if clashing := [column for column in foreign if column.name.casefold() in names]:
+        raise _foreign(name, clashing)
     current = replace(current, columns=tuple(c for c in current.columns if not c.is_foreign))
     if is_empty:
-        return _of_empty(current, wanted)
-    if uncertain := [column for column in wanted.columns if column.id == UNCERTAIN_ID]:
+        return _of_empty(current, target)
+    if uncertain := [column for column in target.columns if column.id == UNCERTAIN_ID]:
         raise _uncertain(name, uncertain)
-    others = _of_other_columns(current, wanted)
-    moved = _moved(current, wanted)
+    others = _of_other_columns(current, target)
+    moved = _moved(current, target)
     if moved and ambiguous is Ambiguous.FAIL:
         raise _placed_elsewhere(name, moved)
     if moved and ambiguous is Ambiguous.REPLACE:
         others |= {*moved}
-    if others.intersection(wanted.key):
-        raise _key_replaced(name, sorted(others.intersection(wanted.key)))
-    renamed = _renamed_by_id(current, wanted)
+    if others.intersection(target.key):
+        raise _key_replaced(name, sorted(others.intersection(target.key)))
+    renamed = _renamed_by_id(current, target)
     come = {*renamed.values()}
     remaining = [
         column
         for column in current.columns
-        if wanted.column(column.name) is not None
+        if target.column(column.name) is not None
         and column.name not in others
         and column.name not in renamed
     ]
     stay = {*renamed, *(column.name for column in remaining)}
     vanished = [c for c in current.columns if c.name not in stay and not is_own(c.name)]
     come |= {column.name for column in remaining}
-    new = [column for column in wanted.columns if column.name not in come]
+    new = [column for column in target.columns if column.name not in come]
     # If every column has an id, its fate is known. Otherwise names and their order decide.
     is_known = all(column.id for column in (*vanished, *new))
     guessable = [] if is_known else [c for c in vanished if c.name not in others]
     guessed = [] if is_known else [c for c in new if c.name not in others]
-    by_order = _renamed(current, wanted, guessable, guessed)
+    by_order = _renamed(current, target, guessable, guessed)
     renamed |= by_order
     guessable = [column for column in guessable if column.name not in by_order]
     guessed = [column for column in guessed if column.name not in by_order.values()]
@@ -92,63 +92,69 @@ def change_of_columns(
     vanished = [column for column in vanished if column.name not in renamed]
     new = [column for column in new if column.name not in renamed.values()]
     stays: list[tuple[Column | None, Column | None]] = [
-        (column, wanted.column(column.name)) for column in remaining
+        (column, target.column(column.name)) for column in remaining
     ]
-    stays += [(current.column(old), wanted.column(late)) for old, late in renamed.items()]
+    stays += [(current.column(old), target.column(late)) for old, late in renamed.items()]
     retyped: dict[str, pa.DataType] = {}
-    for had, has in stays:
+    for had, target_column in stays:
         assert had is not None
-        assert has is not None
-        if had.type != has.type and not _stays(had.type, has.type):
-            if not holds(has.type, had.type):
-                raise _not_taken(name, had, has)
-            retyped[had.name] = has.type
+        assert target_column is not None
+        if had.type != target_column.type and not _stays(had.type, target_column.type):
+            if not holds(target_column.type, had.type):
+                raise _not_taken(name, had, target_column)
+            retyped[had.name] = target_column.type
     commented = {
-        has.name: has.comment
-        for had, has in stays
-        if had is not None and has is not None and had.comment != has.comment
+        target_column.name: target_column.comment
+        for had, target_column in stays
+        if had is not None and target_column is not None and had.comment != target_column.comment
     }
     key = tuple(renamed.get(column, column) for column in current.key)
-    if set(key) != set(wanted.key):
-        raise _key_changed(name, key, wanted.key)
+    if set(key) != set(target.key):
+        raise _key_changed(name, key, target.key)
     gone = tuple(column.name for column in vanished)
-    comment = _comment(current, wanted)
+    comment = _comment(current, target)
     return ColumnChange(tuple(new), gone, renamed, retyped, commented, comment)
 
 
-def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
+def _of_empty(current: TableSchema, target: TableSchema) -> ColumnChange:
     had = {column.name: column for column in current.columns}
-    has = {column.name: column for column in wanted.columns}
+    target_columns = {column.name: column for column in target.columns}
     other = {
         name
-        for name, column in has.items()
+        for name, column in target_columns.items()
         if name in had and not takes(had[name].type, column.type)
     }
-    both = [name for name in had if name in has and name not in other]
+    both = [name for name in had if name in target_columns and name not in other]
     return ColumnChange(
-        tuple(column for name, column in has.items() if name not in had or name in other),
-        tuple(n for n in had if n in other or (n not in has and not is_own(n))),
+        tuple(
+            column for name, column in target_columns.items() if name not in had or name in other
+        ),
+        tuple(n for n in had if n in other or (n not in target_columns and not is_own(n))),
         {},
-        {n: has[n].type for n in both if not _stays(had[n].type, has[n].type)},
-        {n: has[n].comment for n in both if had[n].comment != has[n].comment},
-        _comment(current, wanted),
+        {
+            n: target_columns[n].type
+            for n in both
+            if not _stays(had[n].type, target_columns[n].type)
+        },
+        {n: target_columns[n].comment for n in both if had[n].comment != target_columns[n].comment},
+        _comment(current, target),
     )
 
 
-def _comment(current: TableSchema, wanted: TableSchema) -> str | None:
+def _comment(current: TableSchema, target: TableSchema) -> str | None:
     """Return the comment to set; None: the table keeps its own, which is that of the first source
     table if it has several."""
-    is_same = wanted.comment in (None, current.comment or "")
-    return None if is_same or current.source != wanted.source else wanted.comment
+    is_same = target.comment in (None, current.comment or "")
+    return None if is_same or current.source != target.source else target.comment
 
 
 def _renamed(
-    current: TableSchema, wanted: TableSchema, vanished: list[Column], new: list[Column]
+    current: TableSchema, target: TableSchema, vanished: list[Column], new: list[Column]
 ) -> dict[str, str]:
     """Return new names by old ones, if the order of the columns shows them: between the same
     neighbours, with a column after them that stays, as many columns vanished as are new."""
     names = [column.name for column in current.columns if not is_own(column.name)]
-    late = list(wanted.names)
+    late = list(target.names)
     gone, come = {column.name for column in vanished}, {column.name for column in new}
     renamed: dict[str, str] = {}
     runs_gone, runs_come = _runs(names, gone), _runs(late, come)
@@ -176,27 +182,27 @@ def _runs(names: list[str], chosen: set[str]) -> dict[str | None, list[str]]:
     return runs
 
 
-def _of_other_columns(current: TableSchema, wanted: TableSchema) -> set[str]:
+def _of_other_columns(current: TableSchema, target: TableSchema) -> set[str]:
     """Return names that belong to other columns than before."""
     return {
         late.name
-        for late in wanted.columns
+        for late in target.columns
         if (had := current.column(late.name)) is not None and had.id and late.id
         if had.id != late.id
     }
 
 
-def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
+def _moved(current: TableSchema, target: TableSchema) -> list[str]:
     """Return names of columns without ids that now follow columns which they preceded, as few as
     possible. Both schemas must be of one source table, so that they have the order of its
     columns."""
-    if not current.source or current.source != wanted.source:
+    if not current.source or current.source != target.source:
         return []
-    places = {column.name: place for place, column in enumerate(wanted.columns)}
+    places = {column.name: place for place, column in enumerate(target.columns)}
     both = [
         column.name
         for column in current.columns
-        if (late := wanted.column(column.name)) is not None and not (column.id and late.id)
+        if (late := target.column(column.name)) is not None and not (column.id and late.id)
     ]
     ends: list[int] = []  # for each length of an ordered run: the least place that ends such a run
     before: dict[int, int] = {}
@@ -211,9 +217,9 @@ def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
     return [name for name in both if places[name] not in stay]
 
 
-def _renamed_by_id(current: TableSchema, wanted: TableSchema) -> dict[str, str]:
+def _renamed_by_id(current: TableSchema, target: TableSchema) -> dict[str, str]:
     """Return new names by old ones, according to the source's ids of columns."""
-    late = {column.id: column.name for column in wanted.columns if column.id}
+    late = {column.id: column.name for column in target.columns if column.id}
     return {
         column.name: late[column.id]
         for column in current.columns
@@ -226,9 +232,11 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
     that another one still has."""
     come = {column.name for column in change.added} | {*change.renamed.values()}
     first = tuple(name for name in change.dropped if name in come)
-    taken = {*current.names}.difference(first)
+    names_in_use = {*current.names}.difference(first)
     aside = {
-        old: f"{OWN}{old}" for old, late in change.renamed.items() if late in taken or old in come
+        old: f"{OWN}{old}"
+        for old, late in change.renamed.items()
+        if late in names_in_use or old in come
     }
     if not first and not aside:
         return [change]
@@ -242,17 +250,19 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
     return [ColumnChange(dropped=first, renamed=aside), later]
 
 
-def takes(had: pa.DataType, has: pa.DataType) -> bool:
+def takes(had: pa.DataType, target_type: pa.DataType) -> bool:
     """Return whether a column with rows can take the source's type, or keep its own."""
-    return _stays(had, has) or holds(has, had)
+    return _stays(had, target_type) or holds(target_type, had)
 
 
-def _stays(had: pa.DataType, has: pa.DataType) -> bool:
+def _stays(had: pa.DataType, target_type: pa.DataType) -> bool:
     """Return whether a column may keep its type when the source's has another one. A float that
     became narrower was rounded in every row."""
     import pyarrow as pa
 
-    return holds(had, has) and not (pa.types.is_float64(had) and pa.types.is_float32(has))
+    return holds(had, target_type) and not (
+        pa.types.is_float64(had) and pa.types.is_float32(target_type)
+    )
 
 
 def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
@@ -307,11 +317,11 @@ def _placed_elsewhere(name: TableName, columns: Sequence[str]) -> HeadraceError:
     )
 
 
-def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
+def _not_taken(name: TableName, had: Column, target_column: Column) -> HeadraceError:
     return HeadraceError(
         "replicas.column_not_taken",
-        f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
-        f"{had.type} cannot become",
+        f"{name}: the column {target_column.name} is {target_column.type} at the source now, "
+        f"which a column of {had.type} cannot become",
         f"Copy the table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 

@@ -191,7 +191,7 @@ def erase_from(
         if released := release(table_name):
             cuts = counted(released, "consistent cut")
             yield f"{name}: released from {cuts}, which may have the key"
-        done = erase(table, values, runner, unfinished)
+        erased = erase(table, values, runner, unfinished)
         unfinished.finish(
             lambda note: note.name == table_name, partial(_finish_erasure, table), is_alone=True
         )
@@ -199,7 +199,7 @@ def erase_from(
             # A process that was killed while it expired versions has left files of them.
             begun = table.begin(ColumnChange())
             begun.storage.sweep(_FILES, begun.files)
-    yield f"{name}: {counted(done.rows, 'row')} erased, {counted(done.files, 'file')} rewritten"
+    yield f"{name}: {counted(erased.rows, 'row')} erased, {counted(erased.files, 'file')} rewritten"
     if table.has_former_versions():
         yield (
             f"{name}: former versions of the table stay, and may have the key until they expire, "
@@ -262,12 +262,12 @@ def _erased(
     `erase`."""
     steps = [EraseStep(transaction.storage, [file], keys, name) for file in transaction.files]
     try:
-        done = runner.run(erase_keys, steps)
+        erasures = runner.run(erase_keys, steps)
     except Exception:
         transaction.storage.sweep(name)
         raise
-    removed = [file for erasure in done for file in erasure.removed]
-    added = [file for erasure in done for file in erasure.added]
+    removed = [file for erasure in erasures for file in erasure.removed]
+    added = [file for erasure in erasures for file in erasure.added]
     if removed:
         own_properties = {n: v for n, v in table.properties().items() if n in (QUERY, BATCH)}
         committing(file.path for file in removed)
@@ -279,7 +279,7 @@ def _erased(
                 raise
     table.expire(datetime.now(UTC))
     _delete(transaction.storage, (file.path for file in removed))
-    return Erased(sum(erasure.rows for erasure in done), len(removed))
+    return Erased(sum(erasure.rows for erasure in erasures), len(removed))
 
 
 def _finish_erasure(table: LakeTable, note: Unfinished) -> None:
@@ -332,15 +332,15 @@ def _keys_of(table: LakeTable, key: Mapping[str, object]) -> pa.Table:
         try:
             arrays[name] = pa.array([key[name]]).cast(column.type)
         except (pa.ArrowException, TypeError):
-            what = f"has a value of the column {name} that is no {column.type}"
-            raise _no_such_key(table.name, what, name) from None
+            reason = f"has a value of the column {name} that is no {column.type}"
+            raise _no_such_key(table.name, reason, name) from None
     return pa.table(arrays)
 
 
-def _no_such_key(table: TableName, what: str, columns: str) -> HeadraceError:
+def _no_such_key(table: TableName, reason: str, columns: str) -> HeadraceError:
     return HeadraceError(
         "replicas.no_such_key",
-        f"The key to erase from {table} is not valid: it {what}",
+        f"The key to erase from {table} is not valid: it {reason}",
         f"Name the key as a JSON object with {columns}.",
     )
 

@@ -255,8 +255,8 @@ def _require_rows(config: ConnectorConfig) -> None:
         mode, rule = str(config.snapshot_mode), SnapshotRule.of(config)
         # A recovery belongs to a query that continues.
         if mode != "recovery" and not (rule.at_first and rule.streams):
-            what = "follows no change" if rule.at_first else "copies no rows"
-            raise incomplete(f"snapshot.mode={mode} {what}", "Set snapshot.mode=initial")
+            omission = "follows no change" if rule.at_first else "copies no rows"
+            raise incomplete(f"snapshot.mode={mode} {omission}", "Set snapshot.mode=initial")
     for name in _FILTERS:
         attribute = name.replace(".", "_")
         if not hasattr(config, attribute):

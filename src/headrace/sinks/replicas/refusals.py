@@ -46,10 +46,10 @@ def default_unknown(table: TableName, column: Column) -> HeadraceError:
     )
 
 
-def incomplete(what: str, remedy: str) -> HeadraceError:
+def incomplete(reason: str, remedy: str) -> HeadraceError:
     return HeadraceError(
         "replicas.incomplete",
-        f"Replicas, change logs and histories have each change of their source, and {what}",
+        f"Replicas, change logs and histories have each change of their source, and {reason}",
         f"{remedy}, or permit the difference by headrace.sink.incomplete=true.",
     )
 

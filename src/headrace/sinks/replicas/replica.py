@@ -246,10 +246,10 @@ class Replica:
         table = self._opened()
         return [] if table is None else [file.path for file in table.begin(ColumnChange()).files]
 
-    def remove(self, paths: Collection[str], own: str) -> None:
+    def remove(self, paths: Collection[str], copy_name: str) -> None:
         """Remove data files that remain from before the table was copied again; names of files that
-        the copy wrote contain `own`. A history keeps their rows, and closes the current versions in
-        them, which the source no longer has; a change log keeps its files. Raises
+        the copy wrote contain `copy_name`. A history keeps their rows, and closes the current
+        versions in them, which the source no longer has; a change log keeps its files. Raises
         HeadraceError("replicas.copy_incomplete") if somebody else has written files since then,
         which may contain rows of them, and errors of commits."""
         table = self._opened()
@@ -265,12 +265,12 @@ class Replica:
             later = {file.path.rpartition("/")[2] for file in transaction.files} - {
                 path.rpartition("/")[2] for path in paths
             }
-            if others := sorted(name for name in later if own not in name):
+            if others := sorted(name for name in later if copy_name not in name):
                 raise refusals.merged_meanwhile(self.name, others)
             if foreign := table.foreign_changes():
                 raise refusals.changed_by_others(self.name, foreign)
             if self._mode is Mode.HISTORY:
-                name = f"{own}closed-{uuid4().hex[:8]}"
+                name = f"{copy_name}closed-{uuid4().hex[:8]}"
                 place = table.properties().get(PLACE, "")
                 change = self._closing(transaction, removed, name, place)
             else:
@@ -291,11 +291,11 @@ class Replica:
 
         end = place, int(datetime.now(UTC).timestamp() * 1_000_000)
         steps = [CloseStep(transaction.storage, [file], name, end) for file in files]
-        done = self._runner.run(close_versions, steps)
+        closings = self._runner.run(close_versions, steps)
         return TableChange(
-            [file for closed in done for file in closed.files],
-            [vector for closed in done for vector in closed.vectors],
-            [file for closed in done for file in closed.removed],
+            [file for closed in closings for file in closed.files],
+            [vector for closed in closings for vector in closed.vectors],
+            [file for closed in closings for file in closed.removed],
         )
 
     def _attempt(
@@ -415,8 +415,8 @@ class Replica:
             )
             table.expire(self._replaced_before())
         except Exception as error:  # noqa: BLE001 - a table is correct without its upkeep
-            what = f"{type(error).__name__}: {error}"
-            log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, what)
+            reason = f"{type(error).__name__}: {error}"
+            log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, reason)
 
     def _count_files(self, transaction: Transaction, change: TableChange) -> None:
         gone = {file.path for file in change.removed}

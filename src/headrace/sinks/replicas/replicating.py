@@ -65,10 +65,10 @@ class _Ending(StreamingQueryListener):
         self._query: StreamingQuery | None = None
         self._one = threading.Lock()
 
-    def follow(self, query: StreamingQuery, held: contextlib.ExitStack) -> None:
-        """Release the resources `held` when the query ends, which may be over already."""
+    def follow(self, query: StreamingQuery, resources: contextlib.ExitStack) -> None:
+        """Release the `resources` when the query ends, which may be over already."""
         with self._one:
-            self._held.push(held)
+            self._held.push(resources)
             self._query = query
         self.end_if_over()
 

@@ -19,18 +19,18 @@ from headrace.sinks.replicas.lake import (
 )
 
 
-def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
+def with_ids(schema: TableSchema, text: str, target: TableSchema) -> TableSchema:
     """Return the schema of a replica with the ids of its property (empty: no property), and in the
     order of the property, which is the source's. Unchanged if the property is not of the table of
-    `wanted`: several tables may be merged into one replica. Columns that the property does not name
+    `target`: several tables may be merged into one replica. Columns that the property does not name
     are foreign, and come last."""
     if not text:
         return schema
     members = json.loads(text)
-    if members["table"] != wanted.source:
+    if members["table"] != target.source:
         return schema
     names = members["columns"]
-    ids = names if wanted.source_id in ("", members["id"]) else {}
+    ids = names if target.source_id in ("", members["id"]) else {}
     places = {name: place for place, name in enumerate(names)}
     columns = tuple(
         replace(column, id=ids.get(column.name, ""), is_foreign=_is_foreign(column.name, names))
@@ -41,10 +41,10 @@ def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema
     return replace(schema, columns=columns, source=members["table"], source_id=members["id"])
 
 
-def is_replaced(current: TableSchema, wanted: TableSchema) -> bool:
+def is_replaced(current: TableSchema, target: TableSchema) -> bool:
     """Return whether the source's table was dropped, and another one has its name."""
-    ids = {current.source_id, wanted.source_id}
-    return current.source == wanted.source and len(ids) == 2 and "" not in ids
+    ids = {current.source_id, target.source_id}
+    return current.source == target.source and len(ids) == 2 and "" not in ids
 
 
 def after(current: TableSchema, change: ColumnChange) -> TableSchema:

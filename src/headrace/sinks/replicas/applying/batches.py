@@ -298,8 +298,8 @@ class _Application:
             )
             for group in groups
         ]
-        done = runner.run(write_log, steps)
-        return _change([], [], [Written(files, rows, 0, 0) for files, rows in done])
+        written_logs = runner.run(write_log, steps)
+        return _change([], [], [Written(files, rows, 0, 0) for files, rows in written_logs])
 
     def _run_truncated(self) -> tuple[TableChange, Applied]:
         """Close all current versions of a history, those that changes closed before it included."""
@@ -319,15 +319,15 @@ class _Application:
             )
             for group in groups
         ]
-        done = (self._runner if len(groups) > 1 else HereRunner()).run(close_versions, steps)
-        stored_rows = [read_rows(closed.kept) for closed in done if closed.kept is not None]
+        closings = (self._runner if len(groups) > 1 else HereRunner()).run(close_versions, steps)
+        stored_rows = [read_rows(closed.kept) for closed in closings if closed.kept is not None]
         written = _written(
             folding, pa.concat_tables(stored_rows) if stored_rows else None, storage, batch.name
         )
         return _change(
-            [vector for closed in done for vector in closed.vectors],
-            [file for closed in done for file in closed.removed],
-            [written, *(Written(closed.files, 0, closed.closed, 0) for closed in done)],
+            [vector for closed in closings for vector in closed.vectors],
+            [file for closed in closings for file in closed.removed],
+            [written, *(Written(closed.files, 0, closed.closed, 0) for closed in closings)],
         )
 
     def _run_here(self) -> tuple[TableChange, Applied]:
@@ -471,6 +471,6 @@ def _written(
 ) -> Written:
     rows = folding.rows(stored_rows).select(storage.schema.names)
     divided = apart(rows, storage.schema.key)
-    files = [file for some in divided for file in write_files(storage, some, name)]
+    files = [file for part in divided for file in write_files(storage, part, name)]
     upserted = folding.upserted - folding.left_out
     return Written(files, upserted, folding.deleted, folding.left_out)

@@ -64,7 +64,7 @@ def change_deletes(
     table: LakeTable,
     names: tuple[str, str],
     runner: Runner,
-    own: Mapping[str, str],
+    own_properties: Mapping[str, str],
     *,
     is_soft: bool,
 ) -> None:
@@ -75,11 +75,12 @@ def change_deletes(
     between them.
 
     `names` are the prefixes of the names of data files and of vectors; nothing else may sweep the
-    latter. `own` are the properties of the query's own commits. Raises HeadraceError, OSError.
+    latter. `own_properties` are the properties of the query's own commits. Raises HeadraceError,
+    OSError.
     """
     change = _ADDED if is_soft else _DROPPED
     source = property_after(table.schema(), table.properties().get(SOURCE, ""), change)
-    marked = {**own, SOURCE: source} if source else own
+    marked = {**own_properties, SOURCE: source} if source else own_properties
     if is_soft:
         transaction = table.begin(change)
         filled = fill(transaction, f"{names[0]}deletes", runner, {DELETED: False})
@@ -88,7 +89,7 @@ def change_deletes(
     transaction = table.begin(ColumnChange())
     removal = _removal(transaction, f"{names[1]}{uuid4().hex[:8]}", runner)
     if removal.vectors or removal.removed:
-        transaction.commit(removal, own)
+        transaction.commit(removal, own_properties)
     table.begin(change).commit(TableChange(), marked)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def fold(
     changes: Sequence[pa.Table],
     schema: TableSchema,
-    kept: pa.Table | None,
+    stored_rows: pa.Table | None,
     truncated: str = "",
     *,
     soft_deletes: bool = False,
@@ -39,7 +39,7 @@ def fold(
     folding = Folding(
         changes, schema, truncated, soft_deletes=soft_deletes, defaults=defaults, table=table
     )
-    return folding.rows(kept)
+    return folding.rows(stored_rows)
 
 
 def touched_keys(changes: Sequence[pa.Table], schema: TableSchema) -> pa.Table:
@@ -159,18 +159,18 @@ class Folding:
             names.append(DELETED)
         return self.keys.take(places), tuple(names)
 
-    def rows(self, kept: pa.Table | None) -> pa.Table:
-        """Return one row for each remaining key, in the order of the keys. `kept` has the stored
-        values that are needed: the columns of the key, and others. A value that a change does not
-        carry is the last one of the row in the changes, also under its former key, or the stored
-        one.
+    def rows(self, stored_rows: pa.Table | None) -> pa.Table:
+        """Return one row for each remaining key, in the order of the keys. `stored_rows` has the
+        stored values that are needed: the columns of the key, and others. A value that a change
+        does not carry is the last one of the row in the changes, also under its former key, or the
+        stored one.
 
         Raises HeadraceError("replicas.value_unknown") if it is found nowhere; with `drops_unknown`
         the row is left out instead.
         """
-        stored = self._stored_rows(kept)
-        live = self._without_deleted(stored, kept)
-        places_of = {name: self._places(name, kept, stored, live) for name in self._sources}
+        stored = self._stored_rows(stored_rows)
+        live = self._without_deleted(stored, stored_rows)
+        places_of = {name: self._places(name, stored_rows, stored, live) for name in self._sources}
         rows = self._rows
         known = self._known(places_of)
         if known is not None:
@@ -186,7 +186,7 @@ class Folding:
                 is_deleted = self._operations[rows] == Operation.DELETE
                 columns.append(pa.chunked_array([pa.array(is_deleted)]))
             elif name in places_of:
-                columns.append(self._filled(name, kept, places_of[name]))
+                columns.append(self._filled(name, stored_rows, places_of[name]))
             else:
                 columns.append(gathered(self._changes.column(name), rows))
             fields.append(pa.field(name, column.type))
@@ -252,36 +252,41 @@ class Folding:
                     sources_of[name] = sources
         return sources_of
 
-    def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:
-        """Return the row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
+    def _stored_rows(self, stored_rows: pa.Table | None) -> NDArray[np.int64]:
+        """Return the row of `stored_rows` for each number of a key, and ABSENT for the number
+        ABSENT."""
         rows_of_keys = np.full(len(self.key_set) + 1, ABSENT, np.int64)
-        if kept is not None and kept.num_rows:
-            numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
+        if stored_rows is not None and stored_rows.num_rows:
+            numbers = self.key_set.numbers_of([stored_rows[name] for name in self._schema.key])
             rows = np.flatnonzero(numbers != ABSENT)
             rows_of_keys[numbers[rows]] = rows
         return rows_of_keys
 
     def _without_deleted(
-        self, stored: NDArray[np.int64], kept: pa.Table | None
+        self, stored: NDArray[np.int64], stored_rows: pa.Table | None
     ) -> NDArray[np.int64]:
         """Return `stored` with ABSENT for rows that are marked as deleted."""
-        if kept is None or not kept.num_rows or DELETED not in kept.column_names:
+        if (
+            stored_rows is None
+            or not stored_rows.num_rows
+            or DELETED not in stored_rows.column_names
+        ):
             return stored
-        is_deleted = pc.fill_null(kept[DELETED], False).to_numpy()
+        is_deleted = pc.fill_null(stored_rows[DELETED], False).to_numpy()
         return np.where((stored != ABSENT) & is_deleted[stored], ABSENT, stored)
 
     def _places(
         self,
         name: str,
-        kept: pa.Table | None,
+        stored_rows: pa.Table | None,
         stored: NDArray[np.int64],
         live: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """Return where each row's value of a column is: a row of the changes or, numbered after
-        these, of `kept`; ABSENT: nowhere. `stored` and `live` are rows of `kept` by key, the latter
-        without rows that are marked as deleted."""
+        these, of `stored_rows`; ABSENT: nowhere. `stored` and `live` are rows of `stored_rows` by
+        key, the latter without rows that are marked as deleted."""
         sources = self._sources[name]
-        if kept is None or name not in kept.column_names:
+        if stored_rows is None or name not in stored_rows.column_names:
             return sources.rows
         places = live[sources.own]
         places = np.where(places == ABSENT, stored[sources.stored], places)
@@ -289,11 +294,11 @@ class Folding:
         return np.where(sources.rows == ABSENT, places, sources.rows)
 
     def _filled(
-        self, name: str, kept: pa.Table | None, places: NDArray[np.int64]
+        self, name: str, stored_rows: pa.Table | None, places: NDArray[np.int64]
     ) -> pa.ChunkedArray:
         column = self._changes.column(name)
-        if kept is not None and name in kept.column_names:
-            values = conformed(kept[name], column.type, name, self._table)
+        if stored_rows is not None and name in stored_rows.column_names:
+            values = conformed(stored_rows[name], column.type, name, self._table)
             column = pa.chunked_array([*column.chunks, *values.chunks], column.type)
         return gathered(column, places, places != ABSENT)
 

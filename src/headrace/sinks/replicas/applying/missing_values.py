@@ -48,7 +48,7 @@ class Histories:
         ranks: NDArray[np.int64],
         operations: NDArray[np.int8],
         former: NDArray[np.int64],
-        shown: NDArray[np.bool_],
+        is_shown: NDArray[np.bool_],
     ) -> None:
         count = len(numbers)
         self._rows = np.lexsort((ranks, numbers))
@@ -61,7 +61,7 @@ class Histories:
         is_first[1:] = self._numbers[1:] != self._numbers[:-1]
         self._first = np.maximum.accumulate(np.where(is_first, self._places, 0))
         self._combined = self._numbers * count + self._ranks
-        self._shown = shown[self._rows]
+        self._shown = is_shown[self._rows]
         self._last_reuse = np.full(int(numbers.max(initial=-1)) + 1, ABSENT, np.int64)
         """The rank of the last change of each key that stored rows may show, deletes left out."""
         reuses = self._shown & ~self._is_delete
@@ -76,16 +76,16 @@ class Histories:
         unavailable = unavailable[self._rows]
         ends = ~unavailable | self._is_delete | (self._former != ABSENT)
         end = self._last(ends)
-        asked = self._of_rows[rows]
-        deleted = self._is_delete[asked]
-        before = self._last(~self._is_delete)[asked[deleted]]
+        changes = self._of_rows[rows]
+        deleted = self._is_delete[changes]
+        before = self._last(~self._is_delete)[changes[deleted]]
         located = Sources(*(np.full(len(rows), ABSENT, np.int64) for _ in range(3)))
         located.stored[np.flatnonzero(deleted)[before == ABSENT]] = self._numbers[
-            asked[deleted][before == ABSENT]
+            changes[deleted][before == ABSENT]
         ]
-        asked[deleted] = before
-        open_ = np.flatnonzero(asked != ABSENT)
-        places = asked[open_]
+        changes[deleted] = before
+        open_ = np.flatnonzero(changes != ABSENT)
+        places = changes[open_]
         is_own = True
         while len(open_):
             last = end[places]

@@ -65,5 +65,5 @@ def sweep_left_files(
         if before.get(UPKEEP) != number and not may_be_live:
             begun.storage.sweep(upkeep)
     except Exception as error:  # noqa: BLE001 - a table is correct with files that it does not use
-        what = f"{type(error).__name__}: {error}"
-        log.warning("Files that a killed run may have left of %s stay: %s", table.name, what)
+        reason = f"{type(error).__name__}: {error}"
+        log.warning("Files that a killed run may have left of %s stay: %s", table.name, reason)

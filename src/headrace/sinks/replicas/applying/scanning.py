@@ -207,14 +207,14 @@ class _Scanning:
     def _values(self, piece: _Piece, positions: NDArray[np.int64]) -> dict[str, pa.ChunkedArray]:
         """Read columns of rows; only the row groups of these rows are read."""
         starts = np.concatenate([[0], np.cumsum(piece.group_rows)])
-        taken = []
+        tables = []
         with DataFileReader(self._storage, piece.file) as reader:
             of_groups = np.searchsorted(starts, positions, side="right") - 1
             for group in np.unique(of_groups):
                 local = positions[of_groups == group] - starts[group]
                 values = reader.read(self._columns, [int(group)], self._defaults)
-                taken.append(values.take(pa.array(local)))
-        return _columns(pa.concat_tables(taken))
+                tables.append(values.take(pa.array(local)))
+        return _columns(pa.concat_tables(tables))
 
     def _without_key(self, file: DataFile, name: str) -> HeadraceError:
         return HeadraceError(

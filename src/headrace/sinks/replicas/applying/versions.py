@@ -104,11 +104,11 @@ class Versions(Folding):
         ]
         return current_keys(self.keys), (*others, *own_names)
 
-    def rows(self, kept: pa.Table | None) -> pa.Table:
-        """Return the versions, in the order of the keys and of their beginning. `kept` has the
-        current versions of the table. Raises as `Folding.rows`."""
-        versions = super().rows(kept)
-        stored, numbers = self._stored(kept)
+    def rows(self, stored_rows: pa.Table | None) -> pa.Table:
+        """Return the versions, in the order of the keys and of their beginning. `stored_rows` has
+        the current versions of the table. Raises as `Folding.rows`."""
+        versions = super().rows(stored_rows)
+        stored, numbers = self._stored(stored_rows)
         count, first = len(versions), len(versions) + len(stored)
         deletes = np.flatnonzero(self._operations == Operation.DELETE)
         # Entries are versions of changes, stored versions, and deletes, which have no row.
@@ -154,17 +154,17 @@ class Versions(Folding):
         in_order = pc.sort_indices(by, sort_keys=by_key).to_numpy()
         return pa.table({n: gathered(c, in_order) for n, c in columns_of_rows.items()})
 
-    def _stored(self, kept: pa.Table | None) -> tuple[pa.Table, NDArray[np.int64]]:
+    def _stored(self, stored_rows: pa.Table | None) -> tuple[pa.Table, NDArray[np.int64]]:
         """Return the stored versions of the touched keys, in the types of the table, and the
         numbers of their keys."""
         columns = (*self._schema.columns, *OWN_COLUMNS[Mode.HISTORY])
-        if kept is None:
+        if stored_rows is None:
             empty = pa.schema([(column.name, column.type) for column in columns]).empty_table()
             return empty, np.zeros(0, np.int64)
-        numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
+        numbers = self.key_set.numbers_of([stored_rows[name] for name in self._schema.key])
         rows = np.flatnonzero(numbers != ABSENT)
         stored = {
-            c.name: gathered(conformed(kept[c.name], c.type, c.name, self._table), rows)
+            c.name: gathered(conformed(stored_rows[c.name], c.type, c.name, self._table), rows)
             for c in columns
         }
         return pa.table(stored), numbers[rows]
@@ -229,15 +229,17 @@ class Versions(Folding):
         is_read = np.zeros(len(keys), np.bool_)
         is_read[:count] = self._operations[self._made] == Operation.READ
         former, later = entries[:-1], entries[1:]
-        asked = np.flatnonzero(is_read[later] & (former < first) & (keys[former] == keys[later]))
+        candidates = np.flatnonzero(
+            is_read[later] & (former < first) & (keys[former] == keys[later])
+        )
         # A column that the source does not have, or no longer, is null in every change.
         for column in (values for name, values in columns.items() if self._changes.has(name)):
-            if not len(asked):
+            if not len(candidates):
                 break
-            left = gathered(column, former[asked]).combine_chunks()
-            right = gathered(column, later[asked]).combine_chunks()
-            asked = asked[equal_values(_one(left), _one(right))]
-        repeats[asked + 1] = True
+            left = gathered(column, former[candidates]).combine_chunks()
+            right = gathered(column, later[candidates]).combine_chunks()
+            candidates = candidates[equal_values(_one(left), _one(right))]
+        repeats[candidates + 1] = True
         return repeats
 
 

@@ -239,5 +239,5 @@ _ONE = "Set one of them."
 _NAME = "Write the name of a collection, or a pattern, after the option: target.schema.shop.orders."
 
 
-def _wrong(option: str, what: str, remedy: str) -> HeadraceError:
-    return HeadraceError("replicas.option_invalid", f"{_named(option)}: {what}", remedy)
+def _wrong(option: str, reason: str, remedy: str) -> HeadraceError:
+    return HeadraceError("replicas.option_invalid", f"{_named(option)}: {reason}", remedy)

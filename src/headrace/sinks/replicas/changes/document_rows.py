@@ -111,9 +111,9 @@ class DocumentRows:
         cells, memory = np.zeros((count, 3), np.int64), []
         for mask, node in ((has_document, envelope.after), (has_changes, envelope.updated)):
             if node is not None and mask.any():
-                some = bson_cells(self.records.with_rows(mask), node)
-                cells[mask] = some.cells
-                memory.append(some)
+                bson = bson_cells(self.records.with_rows(mask), node)
+                cells[mask] = bson.cells
+                memory.append(bson)
         target = TargetSchema(self.columns.declared, unknown=self.columns.unknown)
         with self._refusing():
             rows = typed_documents(target.converted(cells))

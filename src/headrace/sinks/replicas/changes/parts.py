@@ -191,9 +191,9 @@ def _divided(rows: pa.Table, key: Sequence[str]) -> tuple[list[pa.RecordBatch], 
     batches: list[pa.RecordBatch] = []
     numbers: list[int] = []
     for number, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
-        some = ordered.slice(int(start), int(end - start)).to_batches()
-        batches += some
-        numbers += [int(number)] * len(some)
+        bucket_batches = ordered.slice(int(start), int(end - start)).to_batches()
+        batches += bucket_batches
+        numbers += [int(number)] * len(bucket_batches)
     return batches, tuple(numbers)
 
 

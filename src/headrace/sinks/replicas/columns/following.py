@@ -41,14 +41,14 @@ class FollowedColumns:
     ambiguous: Ambiguous
     runner: Runner
 
-    def begin(self, table: LakeTable, wanted: TableSchema, work: Work) -> Transaction:
+    def begin(self, table: LakeTable, target: TableSchema, work: Work) -> Transaction:
         """Begin a transaction after which the table has the wanted columns: those of the source,
         and `__deleted` with soft deletes."""
-        wanted = self._keyed(wanted)
+        target = self._keyed(target)
         transaction = table.begin(ColumnChange())
         is_empty = not any(file.rows > file.deleted for file in transaction.files)
-        current = self.current(table, wanted)
-        change = self._change(current, wanted, is_empty=is_empty, is_copied=work.is_copied)
+        current = self.current(table, target)
+        change = self._change(current, target, is_empty=is_empty, is_copied=work.is_copied)
         if not change:
             return transaction
         *first, last = steps_of(change, current)
@@ -62,20 +62,20 @@ class FollowedColumns:
             last = ColumnChange()
         return table.begin(last)
 
-    def current(self, table: LakeTable, wanted: TableSchema) -> TableSchema:
+    def current(self, table: LakeTable, target: TableSchema) -> TableSchema:
         """Return the columns of a table, without those that headrace adds in its mode."""
-        schema = with_ids(table.schema(), table.properties().get(SOURCE, ""), wanted)
+        schema = with_ids(table.schema(), table.properties().get(SOURCE, ""), target)
         return without_own_columns(schema, self.mode)
 
-    def require(self, current: TableSchema, wanted: TableSchema) -> None:
+    def require(self, current: TableSchema, target: TableSchema) -> None:
         """Refuse what even an empty table does not take."""
-        change_of_columns(self.name, current, wanted, self.ambiguous, is_empty=True)
+        change_of_columns(self.name, current, target, self.ambiguous, is_empty=True)
 
     def older_values(
         self,
         parts: Sequence[Part],
         renamed: Mapping[str, Mapping[str, str]],
-        wanted: TableSchema,
+        target: TableSchema,
     ) -> dict[str, object]:
         """Return the values of columns that some parts lack because they are older; a change log
         has null there. Raises HeadraceError("replicas.default_unknown")."""
@@ -86,8 +86,8 @@ class FollowedColumns:
             if part.path:
                 now = renamed.get(part.path, {})
                 had = {now.get(name, name) for name in of_json(part.schema).names}
-                lacking |= {name for name in wanted.names if name not in had}
-        columns = [column for column in wanted.columns if column.name in lacking]
+                lacking |= {name for name in target.names if name not in had}
+        columns = [column for column in target.columns if column.name in lacking]
         for column in columns:
             if not column.is_known:
                 raise refusals.default_unknown(self.name, column)
@@ -112,12 +112,12 @@ class FollowedColumns:
         return replace(schema, key=()) if self.mode is Mode.APPEND else schema
 
     def _change(
-        self, current: TableSchema, wanted: TableSchema, *, is_empty: bool, is_copied: bool
+        self, current: TableSchema, target: TableSchema, *, is_empty: bool, is_copied: bool
     ) -> ColumnChange:
         if is_empty or not self.mode.keeps_rows:
-            return change_of_columns(self.name, current, wanted, self.ambiguous, is_empty=is_empty)
+            return change_of_columns(self.name, current, target, self.ambiguous, is_empty=is_empty)
         retypes = is_copied or self.mode is Mode.APPEND
-        return change_of_kept_columns(self.name, current, wanted, self.ambiguous, retypes=retypes)
+        return change_of_kept_columns(self.name, current, target, self.ambiguous, retypes=retypes)
 
     def _fill(self, table: LakeTable, change: ColumnChange, name: str, late: TableSchema) -> bool:
         """Fill existing rows with the values of new columns for older rows, and commit the change;

@@ -108,8 +108,8 @@ def merge_files(step: CompactStep) -> list[DataFile]:
         rows = pa.concat_tables(waiting)
         waiting.clear()
         rows = rows.sort_by([(column, "ascending") for column in storage.schema.key])
-        for some in apart(rows, storage.schema.key):
-            files.append(storage.write_rows(some, f"{name}{uuid4()}"))
+        for part in apart(rows, storage.schema.key):
+            files.append(storage.write_rows(part, f"{name}{uuid4()}"))
 
     for file in step.files:
         for _, rows in live_batches(storage, file, storage.schema.names, step.defaults):

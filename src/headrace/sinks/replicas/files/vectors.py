@@ -54,9 +54,9 @@ def decode_vector(content: bytes, file: str) -> BitMap:
         raise _not_understood(file, "its bitmap is not a Roaring bitmap") from None
 
 
-def _not_understood(file: str, what: str) -> HeadraceError:
+def _not_understood(file: str, reason: str) -> HeadraceError:
     return HeadraceError(
         "replicas.vector_not_understood",
-        f"The deletion vector in {file} cannot be read: {what}",
+        f"The deletion vector in {file} cannot be read: {reason}",
         "Restore the file, or copy the table again into a new one.",
     )

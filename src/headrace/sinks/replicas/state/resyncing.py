@@ -81,12 +81,12 @@ class Resync:
         """Write the copy of a request, and delete the request unless another one has
         replaced it. `files` are the table's data files. Raises OSError."""
         replace(self, stage=Stage.BEGUN, files=tuple(files)).write()
-        taken = self._path.with_suffix(".taken")
-        self._path.replace(taken)
-        if _of_file(self.folder, taken) != self:  # requested once more
+        taken_path = self._path.with_suffix(".taken")
+        self._path.replace(taken_path)
+        if _of_file(self.folder, taken_path) != self:  # requested once more
             with suppress(FileExistsError):
-                os.link(taken, self._path)
-        taken.unlink()
+                os.link(taken_path, self._path)
+        taken_path.unlink()
 
     def copying(self) -> Resync:
         """Return and write the copy whose table takes changes. Raises OSError."""

@@ -102,15 +102,15 @@ def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
     unaligned = np.ndarray((last - first + 1,), "<u8", padded, strides=(1,))
     words = (lengths + 7) // 8
     ends = np.cumsum(words)
-    done = 0
-    while done < count:
+    digested = 0
+    while digested < count:
         # At least one value, and as many more as fit.
-        before = int(ends[done - 1]) if done else 0
-        until = max(int(np.searchsorted(ends, before + _BLOCK_WORDS, "right")), done + 1)
-        some = slice(done, until)
-        sums = _sums(unaligned, starts[some] - first, lengths[some], words[some])
-        digests[some] = mixed(digests[some] ^ sums)
-        done = until
+        before = int(ends[digested - 1]) if digested else 0
+        until = max(int(np.searchsorted(ends, before + _BLOCK_WORDS, "right")), digested + 1)
+        block = slice(digested, until)
+        sums = _sums(unaligned, starts[block] - first, lengths[block], words[block])
+        digests[block] = mixed(digests[block] ^ sums)
+        digested = until
     return digests
 
 

@@ -122,8 +122,10 @@ class SourceRows:
             return None
         conditions: list[str] = []
         for first in range(0, keys.num_rows, _KEYS_OF_QUERY):
-            some = keys.slice(first, _KEYS_OF_QUERY).to_pydict()
-            condition = self._current.condition(list(some), list(zip(*some.values(), strict=True)))
+            key_values = keys.slice(first, _KEYS_OF_QUERY).to_pydict()
+            condition = self._current.condition(
+                list(key_values), list(zip(*key_values.values(), strict=True))
+            )
             if condition is None:
                 return None
             conditions.append(condition)
