@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         compilation.require_success()
     messages.end()
     count = sum(map(len, kernels.values()))
-    what = "were compiled already" if compilation is None else "are compiled"
-    messages.info(f"{count} kernels {what}, in {folder()}")
+    outcome = "were compiled already" if compilation is None else "are compiled"
+    messages.info(f"{count} kernels {outcome}, in {folder()}")
     return 0
 
 
@@ -93,9 +93,9 @@ class Compilation:
         self._reader.join()
 
     def _read(self) -> None:
-        for done, total in process.read_progress(self._process):
+        for compiled, total in process.read_progress(self._process):
             self._messages.phase(
-                COMPILING, f"{done} of {total}", {"kernels": done, "kernels_total": total}
+                COMPILING, f"{compiled} of {total}", {"kernels": compiled, "kernels_total": total}
             )
 
 

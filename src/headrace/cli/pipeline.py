@@ -192,9 +192,11 @@ def read_pipeline(
     return check_pipeline(read_files(paths), overrides, messages)
 
 
-def check_pipeline(given: Properties, overrides: Mapping[str, str], messages: Messages) -> Pipeline:
+def check_pipeline(
+    all_properties: Properties, overrides: Mapping[str, str], messages: Messages
+) -> Pipeline:
     """Check properties that were read; see `read_pipeline`."""
-    properties, spark = given.with_overrides(overrides).split(OF_SPARK)
+    properties, spark = all_properties.with_overrides(overrides).split(OF_SPARK)
     config = parse_configuration(properties)
     # Spark's processes do not know which properties were a worker's.
     properties = properties.without_surroundings(warning.property for warning in config.warnings)
@@ -241,11 +243,12 @@ def open_session(
     idle_exit: float | None,
     debug: bool,
     tasks: bool = True,
-    own: Mapping[str, str] | None = None,
+    user_settings: Mapping[str, str] | None = None,
 ) -> Session:
     """Open a Spark session for a verb; Spark's own log is silent unless `debug`. The `kernels` that
     it will call are compiled while Spark starts. If `tasks` is false, the processes that run tasks
-    start with the first task. `own` are the user's settings of Spark, which have precedence.
+    start with the first task. `user_settings` are the user's settings of Spark, which have
+    precedence.
 
     Raises KeyboardInterrupt if a signal came meanwhile; no JVM is left then.
     """
@@ -262,7 +265,7 @@ def open_session(
         # Reports a source without new data in time.
         wait = max(100, min(1000, int(idle_exit * 500)))
         settings["spark.sql.streaming.noDataProgressEventInterval"] = str(wait)
-    arguments: dict[str, Any] = {"settings": settings | dict(own or {})}
+    arguments: dict[str, Any] = {"settings": settings | dict(user_settings or {})}
     if master is not None:
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -164,7 +164,7 @@ def _stream(
         master=arguments.master,
         idle_exit=arguments.idle_exit,
         debug=arguments.debug,
-        own=sink_settings(definition, pipeline, arguments),
+        user_settings=sink_settings(definition, pipeline, arguments),
         tasks=not definition.writes_small_ranges or pipeline.begins_with_tasks(checkpoint),
     )
     try:

@@ -119,11 +119,11 @@ def _run(chain: Chain, lines: TextIO) -> _Counts:
 
     records, counts = _records(lines), _Counts()
     takes_schemas_only = any(map(_takes_schemas_only, chain.steps))
-    while some := list(islice(records, _AT_ONCE)):
+    while batch := list(islice(records, _AT_ONCE)):
         results = iter(
-            run_chain(chain, [record for record in some if not isinstance(record, HeadraceError)])
+            run_chain(chain, [record for record in batch if not isinstance(record, HeadraceError)])
         )
-        for record in some:
+        for record in batch:
             is_error = isinstance(record, HeadraceError)
             result = {"error": str(record)} if is_error else next(results)
             counts.records += 1

@@ -38,13 +38,13 @@ class Configuration:
     def __init__(
         self,
         values: Mapping[str, Any],
-        shown: Mapping[str, str],
+        shown_texts: Mapping[str, str],
         warnings: tuple[PropertyFinding, ...],
         texts: Mapping[str, str],
         hidden: HiddenTexts,
     ) -> None:
         object.__setattr__(self, "_values", values)
-        object.__setattr__(self, "_shown", shown)
+        object.__setattr__(self, "_shown", shown_texts)
         object.__setattr__(self, "_texts", texts)
         object.__setattr__(self, "hidden", hidden)
         object.__setattr__(self, "warnings", warnings)

@@ -85,17 +85,17 @@ class Properties(Mapping[str, str]):
 
     def split(self, prefix: str) -> tuple[Properties, dict[str, str]]:
         """Return these properties without those that begin with `prefix`, and those."""
-        taken = {name: text for name, text in self.items() if name.startswith(prefix)}
-        if not taken:
-            return self, taken
+        prefixed = {name: text for name, text in self.items() if name.startswith(prefix)}
+        if not prefixed:
+            return self, prefixed
         rest = Properties(
-            {name: text for name, text in self.items() if name not in taken},
-            {name: origin for name, origin in self._origins.items() if name not in taken},
+            {name: text for name, text in self.items() if name not in prefixed},
+            {name: origin for name, origin in self._origins.items() if name not in prefixed},
             self.notes,
             self.problems,
         )
-        rest.surroundings = self.surroundings.difference(taken)
-        return rest, taken
+        rest.surroundings = self.surroundings.difference(prefixed)
+        return rest, prefixed
 
     def without_surroundings(self, names: Iterable[str]) -> Properties:
         """Return these properties without those of `names` that only the worker has."""

@@ -113,18 +113,18 @@ def nearest(text: str, values: Iterable[str]) -> str | None:
     return by_lowered[near[0]] if near else None
 
 
-def distance(one: str, other: str, most: int) -> int:
+def distance(word: str, other: str, most: int) -> int:
     """Return the number of letters that are added, missing, wrong, or swapped; `most` + 1 if there
     are more."""
-    if abs(len(one) - len(other)) > most:
+    if abs(len(word) - len(other)) > most:
         return most + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    for i, letter in enumerate(word, 1):
         current = [i]
         for j, against in enumerate(other, 1):
             least = min(row[j] + 1, current[-1] + 1, row[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == against:
                 least = min(least, before[j - 2] + 1)
             current.append(least)
         if min(current) > most:

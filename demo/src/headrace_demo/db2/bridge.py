@@ -110,5 +110,5 @@ async def _run(zone: tzinfo, port: int, creating: int, ending: int, derby: int) 
 
 if __name__ == "__main__":
     *ports, name = sys.argv[1:]
-    own = UTC if name == UTC_NAME else ZoneInfo(name)  # UTC needs no time zone database
-    asyncio.run(_run(own, *map(int, ports)))
+    zone = UTC if name == UTC_NAME else ZoneInfo(name)  # UTC needs no time zone database
+    asyncio.run(_run(zone, *map(int, ports)))

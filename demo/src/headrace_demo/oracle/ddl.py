@@ -136,11 +136,11 @@ def _alter(database: Database, table: Table, rest: str) -> None:
 
 
 def _modify(table: Table, part: str) -> None:
-    first, _, what = part.partition(" ")
+    first, _, definition = part.partition(" ")
     old = next((column for column in table.columns if column.name == _plain(first)), None)
     if old is None:
         raise OracleError(904, f"{first}: invalid identifier")
-    upper = what.upper().strip()
+    upper = definition.upper().strip()
     if upper in ("NULL", "NOT NULL"):
         new = replace(old, nullable=upper == "NULL")
     else:

@@ -174,32 +174,32 @@ class Table:
     rows: list[Row] = field(default_factory=list)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], number: int) -> Table:
+    def read(cls, definition: Mapping[str, Any], number: int) -> Table:
         """Return a table of a script; `number` determines the object id if the script has none."""
-        schema, name = given["name"].split(".", 1)
-        columns = [Column.parse(text) for text in given["columns"]]
-        key = list(given.get("key", ()))
+        schema, name = definition["name"].split(".", 1)
+        columns = [Column.parse(text) for text in definition["columns"]]
+        key = list(definition.get("key", ()))
         columns = [
             Column(**{**vars(column), "nullable": False}) if column.name in key else column
             for column in columns
         ]
-        supplemental = given.get("supplemental", "ALL COLUMN LOGGING")
+        supplemental = definition.get("supplemental", "ALL COLUMN LOGGING")
         table = cls(
             schema=schema,
             name=name,
-            object_id=given.get("object", 70000 + number),
+            object_id=definition.get("object", 70000 + number),
             columns=columns,
             key=key,
-            unique=[list(names) for names in given.get("unique", ())],
+            unique=[list(names) for names in definition.get("unique", ())],
             log_groups=[supplemental]
             if isinstance(supplemental, str)
             else list(supplemental or ()),
-            ddl=given.get("ddl") or _create(schema, name, given["columns"], key),
-            kind=given.get("kind", ""),
-            comment=given.get("comment"),
-            last_ddl_scn=given.get("last_ddl_scn", 0),
+            ddl=definition.get("ddl") or _create(schema, name, definition["columns"], key),
+            kind=definition.get("kind", ""),
+            comment=definition.get("comment"),
+            last_ddl_scn=definition.get("last_ddl_scn", 0),
         )
-        for row in given.get("rows", ()):
+        for row in definition.get("rows", ()):
             table.add_row(row)
         return table
 
@@ -217,13 +217,13 @@ class Table:
                 self.numbers[column.name] = row[column.name] + 1
         return row
 
-    def add_row(self, given: Any, first: int = 0) -> None:
+    def add_row(self, row: Any, first: int = 0) -> None:
         """Add a row of a script: its values, or `{"values": …, "from": SCN, "until": SCN}`."""
-        if isinstance(given, Mapping):
-            first, end = given.get("from", first), given.get("until", UNLIMITED)
-            self.rows.append(Row(tuple(given["values"]), first, end))
+        if isinstance(row, Mapping):
+            first, end = row.get("from", first), row.get("until", UNLIMITED)
+            self.rows.append(Row(tuple(row["values"]), first, end))
         else:
-            self.rows.append(Row(tuple(given), first))
+            self.rows.append(Row(tuple(row), first))
 
 
 def _create(schema: str, name: str, columns: list[str], key: list[str]) -> str:

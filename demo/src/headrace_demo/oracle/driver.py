@@ -81,8 +81,8 @@ class Cursor:
         return self
 
     def _asked_for(self, column: FetchInfo) -> _Var:
-        asked = self.outputtypehandler and self.outputtypehandler(self, column)
-        return asked or _Var(None)
+        variable = self.outputtypehandler and self.outputtypehandler(self, column)
+        return variable or _Var(None)
 
     def var(
         self,

@@ -183,16 +183,16 @@ class State:
             state.define(table, number)
         return state
 
-    def define(self, given: Mapping[str, Any], number: int | None = None) -> None:
+    def define(self, definition: Mapping[str, Any], number: int | None = None) -> None:
         """Add or replace a table's definition."""
-        before = self.tables.get(given["name"])
+        before = self.tables.get(definition["name"])
         number = self.made if number is None else number
-        table = Table.read(given, number)
+        table = Table.read(definition, number)
         self.made = max(self.made, number + 1)
         if before is not None:
-            table.object_id = given.get("object", before.object_id)
+            table.object_id = definition.get("object", before.object_id)
             table.rows = table.rows or before.rows
-        self.tables[given["name"]] = table
+        self.tables[definition["name"]] = table
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
         """Apply the lines of a block in their order. Raises ValueError for an unknown line."""

@@ -70,11 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(highlight=False)
     server = demo.server if arguments.uri is None else "the server of --uri"
     until = f"for {arguments.seconds:g} seconds" if arguments.seconds else "until Ctrl-C"
-    what = _EVENTS_TEXT if arguments.tables is None else _TABLES_TEXT
+    template = _EVENTS_TEXT if arguments.tables is None else _TABLES_TEXT
     console.print(
         Panel.fit(
             f"{_capitalized(server)} with a small shop: customers, products, orders.\n"
-            + what.format(until=until, format=_capitalized(arguments.tables or "")),
+            + template.format(until=until, format=_capitalized(arguments.tables or "")),
             title="headrace demo",
         )
     )

@@ -96,7 +96,7 @@ class Demonstration(ABC):
             master=None,
             idle_exit=None,
             debug=self._arguments.debug,
-            own=self._settings(),
+            user_settings=self._settings(),
         )
         try:
             self._messages.end()  # a demo has its own live line
@@ -150,8 +150,8 @@ class Demonstration(ABC):
         if self._is_early:
             self._console.print("stopped before the first event")
             return STOP.status
-        what, *right = self._said(summary)
-        self._console.print(what)
+        headline, *lines_if_right = self._said(summary)
+        self._console.print(headline)
         if self._shop.failure is not None:
             self._differences.append(f"the workload failed: {self._shop.failure}")
         if self._differences:
@@ -159,7 +159,7 @@ class Demonstration(ABC):
                 self._console.print(f"  {difference}", style="red", markup=False)
             self._console.print("self-check failed", style="bold red")
             return 1
-        for line in right:
+        for line in lines_if_right:
             self._console.print(line, markup=False, soft_wrap=True)
         self._console.print("self-check passed", style="bold green")
         for line in self._closing():
@@ -170,16 +170,18 @@ class Demonstration(ABC):
 
 def row_differences(
     table: str,
-    shown: Mapping[tuple[Any, ...], Row],
+    shown_rows: Mapping[tuple[Any, ...], Row],
     stored: Mapping[tuple[Any, ...], Row],
     where: str,
     same_value: Callable[[object, object], bool],
 ) -> list[str]:
     """Return the differences between rows that are shown `where` and those of the database."""
-    differences = [f"{table} {key}: not in the {where}" for key in stored if key not in shown]
-    differences += [f"{table} {key}: not in the database" for key in shown if key not in stored]
-    for key in shown.keys() & stored.keys():
-        copy, row = shown[key], stored[key]
+    differences = [f"{table} {key}: not in the {where}" for key in stored if key not in shown_rows]
+    differences += [
+        f"{table} {key}: not in the database" for key in shown_rows if key not in stored
+    ]
+    for key in shown_rows.keys() & stored.keys():
+        copy, row = shown_rows[key], stored[key]
         for name in {**row, **copy}:
             if name not in copy or name not in row:
                 only = "database" if name in row else where

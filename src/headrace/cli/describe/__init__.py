@@ -256,9 +256,10 @@ def _find(declarations: type[Configuration], name: str) -> Iterator[Row]:
             return
 
 
-def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
+def _unknown(name: str, configurations: Sequence[type[Configuration]]) -> HeadraceError:
     guesses = (
-        Suggestions(declared.properties(), declared.families()).find(name) for declared in asked
+        Suggestions(declared.properties(), declared.families()).find(name)
+        for declared in configurations
     )
     near = next((guess for guess in guesses if guess), None)
     if near is None:

@@ -113,14 +113,14 @@ def filled(text: str) -> str:
     return _OPTIONAL_WORD.sub("", text)
 
 
-def variable_of(name: str, held: str) -> str:
-    """Return the word for a variable with the text `held`; a text that is more than one word is
+def variable_of(name: str, text: str) -> str:
+    """Return the word for a variable whose text is `text`; a text that is more than one word is
     returned unchanged, unless a word repeats."""
-    words = _MARKED.findall(held)
-    if not (is_word(held) or len(words) > len(set(words)) > 0):
-        return held
+    words = _MARKED.findall(text)
+    if not (is_word(text) or len(words) > len(set(words)) > 0):
+        return text
     word = _noun(name)
-    return held if word in _VAGUE_WORDS and words[0] != "…" else marked(word)
+    return text if word in _VAGUE_WORDS and words[0] != "…" else marked(word)
 
 
 def word_of(tree: ast.expr | None) -> str:

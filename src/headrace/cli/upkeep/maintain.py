@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         master=arguments.master,
         idle_exit=None,
         debug=arguments.debug,
-        own=sink_settings(definition, pipeline, arguments),
+        user_settings=sink_settings(definition, pipeline, arguments),
     )
     try:
         messages.end()

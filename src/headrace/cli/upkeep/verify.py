@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         master=arguments.master,
         idle_exit=None,
         debug=arguments.debug,
-        own=sink_settings(definition, pipeline, arguments),
+        user_settings=sink_settings(definition, pipeline, arguments),
         tasks=False,
     )
     compared: list[ComparedTable] = []
@@ -165,9 +165,9 @@ def _repair(
             signal = copy_again(
                 pipeline.config, definition, folder, _expression_of(repair), repair.condition
             )
-            what = "all rows" if repair.condition is None else "the rows that differ"
+            extent = "all rows" if repair.condition is None else "the rows that differ"
             sources = ", ".join(repair.tables)
-            messages.info(f"{table.name}: {what} of {sources} are copied again ({signal})")
+            messages.info(f"{table.name}: {extent} of {sources} are copied again ({signal})")
 
 
 def _expression_of(repair: Repair) -> str:

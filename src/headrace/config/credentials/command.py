@@ -29,7 +29,7 @@ class CommandSecret(KeptSecret):
 
     def _run(self) -> str:
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 self.arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -42,21 +42,21 @@ class CommandSecret(KeptSecret):
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "an argument is impossible"
             raise _failed(f"cannot be started ({reason})", False) from None
-        if done.returncode:
-            raise _failed(f"ended with exit status {done.returncode}", True)
+        if completed.returncode:
+            raise _failed(f"ended with exit status {completed.returncode}", True)
         try:
-            text = done.stdout.decode().removesuffix("\n").removesuffix("\r")
+            text = completed.stdout.decode().removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError:
             raise _failed("printed something else than UTF-8 text", False) from None
-        if not text.strip() or "\n" in text or len(done.stdout) > _MOST_BYTES:
+        if not text.strip() or "\n" in text or len(completed.stdout) > _MOST_BYTES:
             raise _failed("printed no single line of text", False)
         return text
 
 
-def _failed(what: str, retriable: bool) -> HeadraceError:
+def _failed(reason: str, retriable: bool) -> HeadraceError:
     return HeadraceError(
         "config.credentials_command",
-        f"The program of {COMMAND} {what}",
+        f"The program of {COMMAND} {reason}",
         "Run it by hand, as the user of headrace and on the same host: it prints the password or "
         "token on one line and ends with exit status 0. What it prints is not shown.",
         retriable=retriable,

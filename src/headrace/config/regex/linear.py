@@ -119,8 +119,8 @@ def _part(operation: str, argument: Any, flags: int, end: str | None) -> str:
 
 
 def _group(argument: Any, flags: int, end: str | None) -> str:
-    number, added, taken, inner = argument
-    flags = (flags | added) & ~taken
+    number, added, removed, inner = argument
+    flags = (flags | added) & ~removed
     parts = list(inner)
     if added & re.UNICODE:  # the letters of all scripts, as `translation` writes them
         members = [str(member) for _, member in parts[0][1]] if len(parts) == 1 else []
