@@ -136,10 +136,10 @@ class Engine(Generic[P]):
 
     def acknowledge(self, offset: OffsetObject) -> None:
         """Acknowledge `offset` to the database, if a stream is open (Invariant 1)."""
-        done = self._source.read_offset(offset)
+        finished = self._source.read_offset(offset)
         stream = self._stream
-        if stream is not None and not done.is_initial and done.epoch == stream.start.epoch:
-            stream.acknowledge(done.position.committed)
+        if stream is not None and not finished.is_initial and finished.epoch == stream.start.epoch:
+            stream.acknowledge(finished.position.committed)
 
     def metrics(self) -> Mapping[str, Any]:
         """See the contract."""

@@ -23,7 +23,7 @@ def values_of(definition: ConnectorDefinition) -> tuple[str, ...]:
 
 def load_entries(
     group: str,
-    what: str,
+    kind: str,
     skipped: Mapping[str, str],
     faults_of: Callable[[object], Iterable[str]],
 ) -> Iterator[tuple[str, Any]]:
@@ -32,7 +32,7 @@ def load_entries(
 
     An entry that cannot be loaded, or in whose object `faults_of` finds a fault, is left out, with
     a warning that names entry and distribution: a query that does not use it does not need it.
-    `what` is the warning's word for such an object.
+    `kind` is the warning's word for such an object.
     """
     for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
         if skipped.get(entry.name) == entry.value:
@@ -43,7 +43,7 @@ def load_entries(
         except Exception as error:  # noqa: BLE001 - what a package of others raises
             fault = f"{type(error).__name__}: {error}"
         if fault:
-            log.warning("The %s %s is left out: %s", what, _shown(entry), fault)
+            log.warning("The %s %s is left out: %s", kind, _shown(entry), fault)
         else:
             yield _shown(entry), loaded
 

@@ -74,11 +74,11 @@ class StreamingMetrics:
         self,
         position: Callable[[np.void | None], Mapping[str, Any]] = lambda _row: {},
         clock: Callable[[], float] = time.time,
-        own: Callable[[], Mapping[str, Any]] = dict,
+        own_metrics: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """`position` returns `SourceEventPosition` for the last record's row (None: no record
-        came), `own` the connector's own metrics, in addition to the common ones."""
-        self._position, self._own = position, own
+        came), `own_metrics` the connector's own metrics, in addition to the common ones."""
+        self._position, self._own = position, own_metrics
         self._clock = clock
         self.lag = LagMetrics()
         self.reset()

@@ -62,7 +62,7 @@ def built_in() -> tuple[ConnectorDefinition, ...]:
 
 
 @contextmanager
-def left_out(what: str, definition: ConnectorDefinition) -> Iterator[None]:
+def left_out(part: str, definition: ConnectorDefinition) -> Iterator[None]:
     """A context in which a part of every connector is loaded, whichever is in use: an error of a
     connector of another package becomes a warning. Its own queries raise the error when they need
     the part."""
@@ -73,7 +73,7 @@ def left_out(what: str, definition: ConnectorDefinition) -> Iterator[None]:
             raise
         log.warning(
             "%s of the connector %s cannot be used: %s: %s",
-            what,
+            part,
             definition.name,
             type(error).__name__,
             error,

@@ -53,14 +53,14 @@ class Run(Generic[C, S]):
         return row_options(self.config)
 
     def begin_with(
-        self, snapshot: Snapshot[P, H], start: Offset[P], held: H
+        self, snapshot: Snapshot[P, H], start: Offset[P], held_snapshot: H
     ) -> tuple[Offset[P], Snapshot[P, H] | None]:
-        """Begin the snapshot that is `held` at `start`, if snapshot.mode asks for one; see
+        """Begin the snapshot `held_snapshot` at `start`, if snapshot.mode asks for one; see
         Source.begin."""
         if not SnapshotRule.of(self.config).reads(start.epoch):
             return start, None
         with closed_on_failure(snapshot):
-            return snapshot.begin(start, held), snapshot
+            return snapshot.begin(start, held_snapshot), snapshot
 
     def snapshot_of(self, source: SnapshotSource[P, H]) -> Snapshot[P, H]:
         """Return a snapshot that can begin or continue. Raises HeadraceError."""

@@ -35,10 +35,10 @@ def include_lists(config: RelationalConfig) -> str:
 def no_tables(connector: str, database: str, config: RelationalConfig) -> HeadraceError:
     """The error if no table of `database` is captured."""
     include = config.table_include_list
-    what = f"matches table.include.list ({', '.join(include)})" if include else "is captured"
+    condition = f"matches table.include.list ({', '.join(include)})" if include else "is captured"
     return HeadraceError(
         f"{connector}.no_tables",
-        f"No table of {database} {what}",
+        f"No table of {database} {condition}",
         f"Check {include_lists(config)} (schema.table, regular expressions that match the whole "
         "name).",
     )
@@ -67,14 +67,14 @@ def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> He
     """The error of the signal table `name`, looked up among `tables`; None if it is valid."""
     table = next((table for table in tables if table.name == name), None)
     if table is None:
-        what = "does not exist"
+        defect = "does not exist"
     elif len(table.columns) != _SIGNAL_COLUMNS:
-        what = f"has {len(table.columns)} columns instead of three"
+        defect = f"has {len(table.columns)} columns instead of three"
     else:
         return None
     return HeadraceError(
         f"{connector}.signal_table",
-        f"The signal table {name} (signal.data.collection) {what}",
+        f"The signal table {name} (signal.data.collection) {defect}",
         f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
         "data varchar(2048)); and grant the connector's user SELECT, INSERT and DELETE on it. Its "
         "changes have to be in the log, as those of captured tables.",

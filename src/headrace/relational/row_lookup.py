@@ -77,20 +77,20 @@ class RowLookup:
                 places = np.flatnonzero(changed & (rows["relation"] == index))
                 places = _lacking(rows, places, facts, facts.lookup)
                 for start in range(0, len(places), ROWS_PER_QUERY):
-                    some = places[start : start + ROWS_PER_QUERY]
+                    queried_places = places[start : start + ROWS_PER_QUERY]
                     try:
                         if queries is None:
                             queries = self.database.open(patient=facts.lookup.strict)
-                        present = _rows_now(queries, facts, facts.lookup, rows, some)
+                        present = _rows_now(queries, facts, facts.lookup, rows, queried_places)
                     except HeadraceError as error:
                         _failed(facts, facts.lookup, error.message)
                         continue
-                    if len(present) < len(some):
-                        gone = f"{len(some) - len(present)} rows are gone"
+                    if len(present) < len(queried_places):
+                        gone = f"{len(queried_places) - len(present)} rows are gone"
                         _failed(facts, facts.lookup, gone)
                     if rows is table.rows:
                         rows = rows.copy()
-                    memory.append(_replace(rows, some, facts.lookup, present))
+                    memory.append(_replace(rows, queried_places, facts.lookup, present))
         finally:
             if queries is not None:
                 queries.close()

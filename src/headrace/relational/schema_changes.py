@@ -130,11 +130,11 @@ def _cell(schema: Schema, column: int, null: str | None = None) -> Cell:
     return Cell(schema, Image.NEW, column, Encoding.STRING, 0, bytes.decode, null=null)
 
 
-def schema_change_image(record: HistoryRecord, own: Sequence[str | None] = ()) -> bytes:
-    """Return the image of the event of a history record. `own` are the cells of the connector's
-    source block, from the column FIRST_OWN on."""
+def schema_change_image(record: HistoryRecord, own_cells: Sequence[str | None] = ()) -> bytes:
+    """Return the image of the event of a history record. `own_cells` are the cells of the
+    connector's source block, from the column FIRST_OWN on."""
     changes = json.dumps([_event_change(change) for change in record.changes or ()])
-    return make_image([record.database, record.schema, record.ddl, changes, *own])
+    return make_image([record.database, record.schema, record.ddl, changes, *own_cells])
 
 
 def _event_change(change: TableChange) -> dict[str, Any]:

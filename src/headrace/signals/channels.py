@@ -32,26 +32,26 @@ class Channels:
     def __bool__(self) -> bool:
         return self._file is not None or self._topic is not None
 
-    def acknowledge(self, held: SignalProgress) -> None:
-        """Note that the checkpoint contains the progress `held`."""
+    def acknowledge(self, stored_progress: SignalProgress) -> None:
+        """Note that the checkpoint contains `stored_progress`."""
         if self._file is not None:
-            self._file.forget(held.file)
+            self._file.forget(stored_progress.file)
         if self._topic is not None:
-            self._topic.acknowledge(held.kafka)
+            self._topic.acknowledge(stored_progress.kafka)
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
         """Return the signals after `progress` that were not applied yet, and the progress after
         them."""
-        taken: list[Signal] = []
+        new_signals: list[Signal] = []
         if self._file is not None:
             signals, number = self._file.take(progress.file)
-            taken += signals
+            new_signals += signals
             progress = replace(progress, file=number)
         if self._topic is not None:
             signals, places = self._topic.take(progress.kafka)
-            taken += signals
+            new_signals += signals
             progress = replace(progress, kafka=places)
-        return taken, progress
+        return new_signals, progress
 
     def close(self) -> None:
         """Close the channels. Never raises."""

@@ -63,21 +63,25 @@ class SignalFile:
         """Delete the files up to `number`, whose signals the checkpoint contains. Lines that a
         writer adds to a file after it was read are kept for `take`. A file that another process has
         locked stays until the next call."""
-        for taken in self._taken():
-            if taken.number > number:
+        for taken_file in self._taken():
+            if taken_file.number > number:
                 continue
-            with suppress(FileNotFoundError, BlockingIOError), _locked(taken.path, 0) as file:
+            with suppress(FileNotFoundError, BlockingIOError), _locked(taken_file.path, 0) as file:
                 goes_on = _has_writer(file)
-                if taken.end is not None and (goes_on or os.fstat(file).st_size > taken.end):
-                    taken.path.rename(self._named(f"late-{taken.end}.{taken.number}"))
+                if taken_file.end is not None and (
+                    goes_on or os.fstat(file).st_size > taken_file.end
+                ):
+                    taken_file.path.rename(
+                        self._named(f"late-{taken_file.end}.{taken_file.number}")
+                    )
                 else:
-                    taken.path.unlink()
+                    taken_file.path.unlink()
 
     def take(self, number: int) -> tuple[list[Signal], int]:
         """Return the signals after `number` that were not applied yet, and the number after
         them."""
         now = time.monotonic()
-        left = [taken for taken in self._taken() if taken.number > number]
+        left = [taken_file for taken_file in self._taken() if taken_file.number > number]
         if not left:
             if self._looked is not None and now - self._looked < self._interval:
                 return [], number
@@ -85,8 +89,8 @@ class SignalFile:
             left = self._moved(number)
             if not left:
                 return [], number
-        signals = [signal for taken in left for signal in parse_lines(self._read(taken))]
-        return signals, max(taken.number for taken in left)
+        signals = [signal for taken_file in left for signal in parse_lines(self._read(taken_file))]
+        return signals, max(taken_file.number for taken_file in left)
 
     def _moved(self, number: int) -> list[_Taken]:
         """Return the files with whole lines that were not taken yet, renamed with numbers after
@@ -95,7 +99,7 @@ class SignalFile:
         is_kept_locked = False
         for path, start in [*self._late(), (self.path, 0)]:
             try:
-                taken = self._move(path, start, number + 1)
+                taken_file = self._move(path, start, number + 1)
             except BlockingIOError:
                 is_kept_locked = True
                 if not self._is_kept_locked:
@@ -103,9 +107,9 @@ class SignalFile:
             except OSError:
                 pass  # it does not exist, or cannot be read
             else:
-                if taken is not None:
+                if taken_file is not None:
                     number += 1
-                    moved.append(taken)
+                    moved.append(taken_file)
         self._is_kept_locked = is_kept_locked
         return moved
 
@@ -118,19 +122,19 @@ class SignalFile:
             text = path.read_bytes()[start:]
             # A line that is being written has no line end yet.
             if text.endswith(b"\n"):
-                taken = _Taken(self._named(f"taken-{number}.{start}-"), number, start)
-                path.rename(taken.path)
-                return taken
+                taken_file = _Taken(self._named(f"taken-{number}.{start}-"), number, start)
+                path.rename(taken_file.path)
+                return taken_file
             if has_ended and not text:
                 path.unlink()
         return None
 
-    def _read(self, taken: _Taken) -> str:
+    def _read(self, taken_file: _Taken) -> str:
         """Return the whole lines of a renamed file; add their byte range to its name."""
-        raw = taken.path.read_bytes()
-        end = max(raw.rfind(b"\n") + 1, taken.start)
-        taken.path.rename(self._named(f"taken-{taken.number}.{taken.start}-{end}"))
-        return raw[taken.start : end].decode(errors="replace")
+        raw = taken_file.path.read_bytes()
+        end = max(raw.rfind(b"\n") + 1, taken_file.start)
+        taken_file.path.rename(self._named(f"taken-{taken_file.number}.{taken_file.start}-{end}"))
+        return raw[taken_file.start : end].decode(errors="replace")
 
     def _named(self, ending: str) -> Path:
         return self.path.with_name(f"{self.path.name}.{ending}")
@@ -148,13 +152,13 @@ class SignalFile:
         return sorted((path, int(match[1])) for path, match in self._beside(_LATE))
 
     def _taken(self) -> list[_Taken]:
-        taken = []
+        taken_files = []
         for path, match in self._beside(_TAKEN):
             number, start, end = match.groups()
-            taken.append(
+            taken_files.append(
                 _Taken(path, int(number), int(start or 0), None if end is None else int(end))
             )
-        return sorted(taken, key=lambda moved: moved.number)
+        return sorted(taken_files, key=lambda moved: moved.number)
 
 
 @contextmanager

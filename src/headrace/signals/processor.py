@@ -79,11 +79,12 @@ class SignalProcessor(Generic[P]):
         """Whether a channel other than the log is enabled."""
         return bool(self._channels)
 
-    def apply_channels(self, held: SignalProgress, place: P) -> None:
-        """Apply the signals of channels other than the log; `held` is the checkpoint's progress."""
+    def apply_channels(self, stored_progress: SignalProgress, place: P) -> None:
+        """Apply the signals of channels other than the log; `stored_progress` is the checkpoint's
+        progress."""
         if not self._channels:
             return
-        self._channels.acknowledge(held)
+        self._channels.acknowledge(stored_progress)
         signals, self._actions.progress = self._channels.take(self._actions.progress)
         for signal in signals:
             self.apply(signal, place)

@@ -186,20 +186,20 @@ def _data(signal: Signal) -> Mapping[str, Any]:
     return members
 
 
-def _loaded(text: str, what: str) -> Any:
+def _loaded(text: str, subject: str) -> Any:
     """Parse JSON; its texts must be storable in a database and a file. Raises ValueError."""
     try:
         value = json.loads(text)
         plain = json.dumps(value, ensure_ascii=False)
         plain.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{what} holds half of a surrogate pair") from None
+        raise ValueError(f"{subject} holds half of a surrogate pair") from None
     except RecursionError:
-        raise ValueError(f"{what} is nested too deeply") from None
+        raise ValueError(f"{subject} is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"{what} is not JSON ({error})") from None
+        raise ValueError(f"{subject} is not JSON ({error})") from None
     if _NUL.search(plain):
-        raise ValueError(f"{what} holds a NUL character")
+        raise ValueError(f"{subject} holds a NUL character")
     return value
 
 

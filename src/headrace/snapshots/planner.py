@@ -251,9 +251,9 @@ def asked_again(after: Offset[P]) -> Offset[P]:
     )
     ended = after.after_snapshot()
     signals = ended.signals or SignalProgress()
-    asked = (*left, *signals.blocking)
-    xid = progress.transaction if asked else None
-    return replace(ended, signals=replace(signals, blocking=asked, xid=xid))
+    requested = (*left, *signals.blocking)
+    xid = progress.transaction if requested else None
+    return replace(ended, signals=replace(signals, blocking=requested, xid=xid))
 
 
 def _unread(progress: SnapshotProgress) -> list[SnapshotTable]:

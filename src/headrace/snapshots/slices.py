@@ -212,7 +212,7 @@ class ChunkSlice:
         if announcements is not None:
             yield from self._records_of(query, announcements.before, part, 0)
             part = len(announcements.before)
-        done = 0
+        rows_done = 0
         # One block is held back, because the last row has a marker.
         held_back: RowTable | None = None
         for images, offsets in () if present is None else connection.blocks(query):
@@ -221,12 +221,12 @@ class ChunkSlice:
                 continue
             if held_back is not None:
                 yield group_by_shape(held_back, {0: shape})
-            rows = self._rows(query.chunk, offsets, part + done)
+            rows = self._rows(query.chunk, offsets, part + rows_done)
             rows["new"] += address_of(images)
-            if done == 0 and query.chunk.first:
+            if rows_done == 0 and query.chunk.first:
                 name = "first" if query.chunk.first == "run" else "first_in_data_collection"
                 rows["marker"][0] = MARKERS.index(name)
-            done += count
+            rows_done += count
             held_back = RowTable(rows, entry, (images, image))
         if held_back is not None:
             if query.chunk.last:
@@ -236,8 +236,8 @@ class ChunkSlice:
                     markers[-1] = MARKERS.index(name)
             yield group_by_shape(held_back, {0: shape})
         if announcements is not None and announcements.after:
-            scanned = done if present is None else connection.count(query, done)
-            yield from self._records_of(query, announcements.after, part + done, scanned)
+            scanned = rows_done if present is None else connection.count(query, rows_done)
+            yield from self._records_of(query, announcements.after, part + rows_done, scanned)
 
     def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:
         """Return the rows of a block, whose images begin at address 0."""

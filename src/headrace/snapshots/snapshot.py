@@ -50,11 +50,11 @@ class Snapshot(Generic[P, H]):
         """Lock the tables that will be read, before the snapshot is taken."""
         self._source.lock()
 
-    def begin(self, start: Offset[P], held: H | None = None) -> Offset[P]:
-        """Return the offset before the first chunk, with tables, snapshot and time. `held` is the
-        snapshot of `start`; without it, a new one is taken."""
-        if held is not None:
-            self._source.adopt(held)
+    def begin(self, start: Offset[P], held_snapshot: H | None = None) -> Offset[P]:
+        """Return the offset before the first chunk, with tables, snapshot and time. `held_snapshot`
+        is the snapshot of `start`; without it, a new one is taken."""
+        if held_snapshot is not None:
+            self._source.adopt(held_snapshot)
         else:
             self._source.lock()
             if self._rule.streams:
@@ -73,12 +73,14 @@ class Snapshot(Generic[P, H]):
         to the next snapshot."""
         self._source.hold(None)
         assert start.signals is not None
-        asked: dict[str, Pending] = {}
-        rest = tuple(table for table in tables if asked.setdefault(table.name, table) is not table)
+        requested: dict[str, Pending] = {}
+        rest = tuple(
+            table for table in tables if requested.setdefault(table.name, table) is not table
+        )
         xid = start.signals.xid if rest else None
         signals = replace(start.signals.after_range(), blocking=rest, xid=xid)
         progress = self._planner.begin_blocking(
-            {name: table.condition for name, table in asked.items()},
+            {name: table.condition for name, table in requested.items()},
             start.signals.xid,
             ordinals_used(start.heartbeat, signals.ordinal) + 1,
         )

@@ -78,9 +78,9 @@ class SnapshotHolder(ABC, Generic[H]):
             self._let_go()
         return self._snapshot
 
-    def adopt(self, held: H) -> None:
+    def adopt(self, held_snapshot: H) -> None:
         """Hold a snapshot that was taken already."""
-        self._snapshot = held
+        self._snapshot = held_snapshot
 
     def let_go(self) -> None:
         """See SnapshotSource."""
@@ -122,7 +122,7 @@ class SnapshotSource(Protocol[P, H]):
         return
 
     @abstractmethod
-    def adopt(self, held: H, /) -> None:
+    def adopt(self, held_snapshot: H, /) -> None:
         """Hold a snapshot that was taken already."""
         ...
 

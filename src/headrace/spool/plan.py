@@ -53,13 +53,13 @@ def write_plan(
         parts.append((orders, order, ORDER))
     plan = Segment(0, sum(part.nbytes for part, _, _ in parts))
     at = 0
-    for part, taken, dtype in parts:
+    for part, indexes, dtype in parts:
         target = plan.array[at : at + part.nbytes]
         # As bytes: numpy copies structures field after field.
-        if taken is None:
+        if indexes is None:
             target[:] = np.ascontiguousarray(part).view(np.uint8)
         else:
             # `clip` writes to the target without an intermediate copy; every index is in bounds.
-            np.take(part, taken, out=target.view(dtype), mode="clip")
+            np.take(part, indexes, out=target.view(dtype), mode="clip")
         at += part.nbytes
     return plan

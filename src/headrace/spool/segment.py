@@ -96,10 +96,10 @@ def _disk_file() -> tuple[int, Path]:
 
 
 def _full(error: OSError, size: int) -> HeadraceError:
-    what = "is full" if error.errno == errno.ENOSPC else f"failed: {error.strerror}"
+    problem = "is full" if error.errno == errno.ENOSPC else f"failed: {error.strerror}"
     return HeadraceError(
         "spool.full",
-        f"The memory or disk under the spool {what} (a segment of {size} bytes was wanted)",
+        f"The memory or disk under the spool {problem} (a segment of {size} bytes was wanted)",
         "Give the host memory or TMPDIR room, or lower headrace.spool.max.bytes and "
         "headrace.range.max.bytes.",
         retriable=True,

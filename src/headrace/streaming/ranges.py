@@ -59,13 +59,13 @@ def holds_rows(pieces: Sequence[Piece], position: Position) -> bool:
 def _delivered(rows: np.ndarray, position: Position) -> np.ndarray:
     committed, transaction = position.committed, position.transaction
     outside = rows["kind"] == RowKind.OUTSIDE
-    done = are_before(rows, committed)
-    done |= outside & are_before(rows, committed + 1)
+    delivered = are_before(rows, committed)
+    delivered |= outside & are_before(rows, committed + 1)
     if transaction is not None:
-        done |= are_before(rows, transaction)
+        delivered |= are_before(rows, transaction)
         of_transaction = are_before(rows, transaction + 1)
-        done |= of_transaction & (outside | position.has_delivered(rows))
-    return np.asarray(done)
+        delivered |= of_transaction & (outside | position.has_delivered(rows))
+    return np.asarray(delivered)
 
 
 @dataclass(frozen=True)

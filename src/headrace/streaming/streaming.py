@@ -314,10 +314,10 @@ class Streaming(Generic[P]):
             rows = self._taken[1]
             self.spool.lock.wait(GATHER_PAUSE_SECONDS)
             self._raise_error()
-            taken = self._taken
+            taken_before = self._taken
             further = self._next_end(after, backlog, None)
             if further is None:
-                self._taken = taken
+                self._taken = taken_before
                 break
             end = further
         return end
@@ -326,11 +326,11 @@ class Streaming(Generic[P]):
         self, after: Offset[P], backlog: Backlog[P], target: int | None
     ) -> Offset[P] | None:
         pieces = self.spool.pieces
-        taken = backlog.end(pieces, cut_open=self.receiver.blocked)
-        self._taken = (0, 0) if taken is None else (taken.bytes, taken.rows)
-        if taken is not None:
-            end = self._cut(after.at(taken.position), taken.bytes)
-            if holds_rows(pieces, taken.position):
+        range_end = backlog.end(pieces, cut_open=self.receiver.blocked)
+        self._taken = (0, 0) if range_end is None else (range_end.bytes, range_end.rows)
+        if range_end is not None:
+            end = self._cut(after.at(range_end.position), range_end.bytes)
+            if holds_rows(pieces, range_end.position):
                 return end
             return replace(self._moved(end), slices=end.slices)
         # No captured change came, but the position may have moved: return an empty range sometimes.

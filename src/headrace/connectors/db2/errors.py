@@ -240,8 +240,8 @@ def translate(
         remedy = refusal.remedy.replace("{limit}", limit)
         remedy = remedy.replace("{user}", str(config.database_user))
         remedy = remedy.replace("{grantee}", grantee(config))
-        what = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
-        return HeadraceError(f"db2.{refusal.code}", what, remedy, retriable=refusal.retriable)
+        message = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
+        return HeadraceError(f"db2.{refusal.code}", message, remedy, retriable=refusal.retriable)
     if any(word in error.text for word in _TLS_WORDS):
         return HeadraceError(
             "db2.tls",
@@ -257,10 +257,10 @@ def translate(
             "Check database.hostname, database.port and that the server runs.",
             retriable=True,
         )
-    what = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
+    message = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
     return HeadraceError(
         "db2.query_failed",
-        f"{what}: {text}" + (f" (SQLSTATE {error.state})" if error.state else ""),
+        f"{message}: {text}" + (f" (SQLSTATE {error.state})" if error.state else ""),
         "Check the server's diagnostic log (db2diag).",
         retriable=_DRIVERS_FAULT in error.text,
     )

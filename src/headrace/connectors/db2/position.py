@@ -46,8 +46,8 @@ class DeliveredChange:
         Numbers of one transaction are less than 2^63 apart, so their lower halves are compared
         modulo 2^64."""
         distance = rows["place"] - low_half(self.place)
-        done = (distance < 0) | ((distance == 0) & (rows["serial"] <= self.serial))
-        return np.asarray((done | (rows["ordinal"] == 0)) & (rows["operation"] != ENDING))
+        delivered = (distance < 0) | ((distance == 0) & (rows["serial"] <= self.serial))
+        return np.asarray((delivered | (rows["ordinal"] == 0)) & (rows["operation"] != ENDING))
 
     def is_before(self, place: int) -> bool:
         """Whether it is before the change of its transaction at this place."""

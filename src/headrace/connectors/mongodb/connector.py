@@ -63,7 +63,7 @@ class MongoDatabase(Source[MongoPosition]):
         self._progress = progress = StreamProgress()
         self.metrics = ConnectorMetrics(
             self._captured,
-            StreamingMetrics(_source_position, own=progress.to_json),
+            StreamingMetrics(_source_position, own_metrics=progress.to_json),
             lambda: watch_oplog(config, progress),
         )
 

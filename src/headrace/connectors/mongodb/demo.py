@@ -81,13 +81,13 @@ def _as_given() -> Iterator[None]:
     try:
         yield
     except HeadraceError as error:
-        what, remedy = (
+        message, remedy = (
             text.replace("mongodb.connection.string", "--uri")
             for text in (error.message, error.remedy)
         )
         if error.code == "mongodb.authentication":
             remedy = "Write the login into --uri: mongodb://USER:PASSWORD@HOST:PORT/?replicaSet=rs0"
-        raise HeadraceError(error.code, what, remedy, retriable=error.retriable) from None
+        raise HeadraceError(error.code, message, remedy, retriable=error.retriable) from None
 
 
 def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[str, str]:

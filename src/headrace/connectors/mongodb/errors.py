@@ -238,10 +238,10 @@ def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> Head
 
 def answered(answer: Wording, config: MongoConfig, text: str, doing: str = "") -> HeadraceError:
     """Return the error of a Wording, with the server's message."""
-    what = f"{place(config)} {answer.what}: {text}" if text else f"{place(config)} {answer.what}"
+    message = f"{place(config)} {answer.what}: {text}" if text else f"{place(config)} {answer.what}"
     return HeadraceError(
         f"mongodb.{answer.code}",
-        f"{doing}: {what}" if doing else what,
+        f"{doing}: {message}" if doing else message,
         answer.remedy or grant(config),
         retriable=answer.retriable,
     )

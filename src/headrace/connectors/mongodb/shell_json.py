@@ -41,8 +41,8 @@ class _Reader:
         self.text = text
         self.position = 0
 
-    def error(self, what: str) -> ValueError:
-        return ValueError(f"position {self.position + 1}: {what}")
+    def error(self, reason: str) -> ValueError:
+        return ValueError(f"position {self.position + 1}: {reason}")
 
     def space(self) -> None:
         match = _SPACE.match(self.text, self.position)

@@ -67,7 +67,7 @@ class OracleDatabase(Source[OraclePosition]):
         self._progress = MiningProgress()
         self._greets = False
         self._described: list[tuple[str, str]] | None = None
-        streaming = StreamingMetrics(_source_position, own=self._mining_metrics)
+        streaming = StreamingMetrics(_source_position, own_metrics=self._mining_metrics)
         self.metrics = ConnectorMetrics(lambda: self._readiness.captured, streaming)
 
     # -- positions ------------------------------------------------------------------------------

@@ -397,8 +397,8 @@ def translate(
         remedy = refusal.remedy.replace("{limit}", limit).replace(
             "{user}", str(config.database_user)
         )
-        what = f"{doing}: {text}" if doing else f"Oracle at {place(config)} refused: {text}"
-        return HeadraceError(f"oracle.{refusal.code}", what, remedy, retriable=refusal.retriable)
+        message = f"{doing}: {text}" if doing else f"Oracle at {place(config)} refused: {text}"
+        return HeadraceError(f"oracle.{refusal.code}", message, remedy, retriable=refusal.retriable)
     if error.is_unreachable:
         return HeadraceError(
             "oracle.connection_lost",
@@ -407,9 +407,9 @@ def translate(
             "its listener run.",
             retriable=True,
         )
-    what = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
+    message = f"{doing} failed" if doing else f"A statement on {place(config)} failed"
     return HeadraceError(
-        "oracle.query_failed", f"{what}: {text}", "Check the server's alert log and trace files."
+        "oracle.query_failed", f"{message}: {text}", "Check the server's alert log and trace files."
     )
 
 

@@ -300,8 +300,8 @@ def translate(
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]
         remedy = remedy.replace("{limit}", limit)
-        what = f"{doing}: {text}" if doing else f"PostgreSQL at {place} refused: {text}"
-        return HeadraceError(f"postgresql.{code}", what, remedy, retriable=retriable)
+        message = f"{doing}: {text}" if doing else f"PostgreSQL at {place} refused: {text}"
+        return HeadraceError(f"postgresql.{code}", message, remedy, retriable=retriable)
     if isinstance(error, psycopg.OperationalError) and (state is None or state[:2] == "08"):
         if "SSL" in raw or "certificate" in raw:
             return HeadraceError(
@@ -315,10 +315,10 @@ def translate(
             "Check database.hostname, database.port and that the server runs.",
             retriable=True,
         )
-    what = f"{doing} failed" if doing else f"A query on {place} failed"
+    message = f"{doing} failed" if doing else f"A query on {place} failed"
     return HeadraceError(
         "postgresql.query_failed",
-        f"{what}: {text}" + (f" (SQLSTATE {state})" if state else ""),
+        f"{message}: {text}" + (f" (SQLSTATE {state})" if state else ""),
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
     )
@@ -338,7 +338,7 @@ def wait_text(table: str, pid: int, application: str) -> str:
 
 def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
     """The error of a lock timeout; names the session that still holds a captured table's lock."""
-    what = "a lock on a table was not given within snapshot.lock.timeout.ms"
+    reason = "a lock on a table was not given within snapshot.lock.timeout.ms"
     capture = Capture(config)
     with (
         contextlib.suppress(HeadraceError, psycopg.Error),
@@ -346,11 +346,11 @@ def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
     ):
         for table, pid, application, names in connection.execute(_HOLDERS.encode()).fetchall():
             if any(map(capture.takes, names)):
-                what = wait_text(table, pid, application)
+                reason = wait_text(table, pid, application)
                 break
     return HeadraceError(
         "postgresql.lock_timeout",
-        f"{doing}: {what}" if doing else what,
+        f"{doing}: {reason}" if doing else reason,
         "headrace tries again by itself; end the session that holds the lock, or raise "
         "snapshot.lock.timeout.ms.",
         retriable=True,

@@ -79,10 +79,10 @@ class FileStore(HistoryStore):
                 file.truncate(end - len(last))
         self._healed = True
 
-    def _failed(self, code: str, what: str, error: OSError) -> HeadraceError:
+    def _failed(self, code: str, action: str, error: OSError) -> HeadraceError:
         return HeadraceError(
             code,
-            f"The schema history {self._path} cannot be {what}: {error.strerror or error}",
+            f"The schema history {self._path} cannot be {action}: {error.strerror or error}",
             "Check the path (schema.history.internal.file.filename, headrace.checkpoint.dir), its "
             "permissions and the free space.",
         )

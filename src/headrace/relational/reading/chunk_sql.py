@@ -128,11 +128,11 @@ class ChunkSql:
         return select if limit is None else self.dialect.limited(select, limit)
 
     def _select(
-        self, what: Sequence[str], table: Path, conditions: Sequence[str], *, alone: bool
+        self, expressions: Sequence[str], table: Path, conditions: Sequence[str], *, alone: bool
     ) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         source, alias = self.dialect.source(table, alone=alone), self.dialect.quoted(_ALIAS)
-        return f"SELECT {', '.join(what)} FROM {source} {alias}{where}"
+        return f"SELECT {', '.join(expressions)} FROM {source} {alias}{where}"
 
     def _texts(self, key: Sequence[Column]) -> list[str]:
         return list(map(self.dialect.as_text, self._key(key), key))
@@ -186,10 +186,10 @@ class ChunkSql:
         key: Sequence[Column],
         chunk: Chunk,
         condition: str | None = None,
-        shown: Sequence[str] = (),
+        expressions: Sequence[str] = (),
     ) -> str:
-        """The query of the rows of a snapshot's chunk, ordered by key if it is cut by key; `shown`
-        are expressions instead of `columns`."""
+        """The query of the rows of a snapshot's chunk, ordered by key if it is cut by key;
+        `expressions` are selected instead of `columns`."""
         conditions = [] if condition is None else [f"({condition})"]
         for operator, bound in ((">=", chunk.lower), ("<", chunk.upper)):
             if isinstance(bound, tuple):
@@ -197,7 +197,7 @@ class ChunkSql:
             elif bound is not None:
                 conditions.append(self.dialect.from_page(operator, bound))
         order = key if chunk.kind is ChunkKind.KEY else ()
-        return self.rows(leaf, shown or self.columns(columns), order, conditions)
+        return self.rows(leaf, expressions or self.columns(columns), order, conditions)
 
     def filled(self, tables: Sequence[Path]) -> str:
         """The query of the numbers, from 0 on, of the tables that have a row."""

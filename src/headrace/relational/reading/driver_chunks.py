@@ -42,8 +42,8 @@ class DriverRanges(KeyRanges[StoredTable]):
     large: frozenset[str] = frozenset()
     """The kinds of types whose values may be large."""
 
-    def __init__(self, config: Dial, kept: KeptConnection[Any]) -> None:
-        self._fetch_size, self._kept = config.snapshot_fetch_size, kept
+    def __init__(self, config: Dial, session: KeptConnection[Any]) -> None:
+        self._fetch_size, self._kept = config.snapshot_fetch_size, session
         self._at_once = self._fetch_size
         self._facts: RelationFacts
 
@@ -109,12 +109,12 @@ class DriverChunks(ChunkSource[Target], Generic[S]):
     def __init__(
         self,
         config: Dial,
-        kept: KeptConnection[Any],
+        session: KeptConnection[Any],
         targets: ChunkTargets[StoredTable],
         rendering: KeyRendering,
         open_lane: Callable[[], Lane[Target, S]],
     ) -> None:
-        self._kept, self._targets, self._rendering = kept, targets, rendering
+        self._kept, self._targets, self._rendering = session, targets, rendering
         threads = config.headrace_incremental_snapshot_threads
         self._lanes: Lanes[Target, S] = Lanes(threads, open_lane)
 

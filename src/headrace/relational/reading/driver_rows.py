@@ -26,8 +26,8 @@ class DriverRowQueries(ABC, Generic[C]):
     sql: ChunkSql
     """The SQL for the tables in their current state."""
 
-    def __init__(self, kept: KeptConnection[C]) -> None:
-        self._kept = kept
+    def __init__(self, session: KeptConnection[C]) -> None:
+        self._kept = session
 
     @abstractmethod
     def _shown(self, columns: Sequence[Column], /) -> list[str]:
@@ -48,11 +48,13 @@ class DriverRowQueries(ABC, Generic[C]):
         numbers: dict[tuple[str, ...], list[int]] = {}
         for number, key in enumerate(keys):
             numbers.setdefault(tuple(key), []).append(number)
-        asked = list(numbers)
+        distinct_keys = list(numbers)
         present: dict[int, list[Cell]] = {}
         width = len(lookup.key)
-        for start in range(0, len(asked), _KEYS_PER_QUERY):
-            statement = self._query(facts, columns, width, asked[start : start + _KEYS_PER_QUERY])
+        for start in range(0, len(distinct_keys), _KEYS_PER_QUERY):
+            statement = self._query(
+                facts, columns, width, distinct_keys[start : start + _KEYS_PER_QUERY]
+            )
             with self._kept.transaction("Reading rows again") as connection:
                 block = self._block(connection, facts.name, columns, statement)
             for row in range(0 if block is None else len(block.offsets) - 1):

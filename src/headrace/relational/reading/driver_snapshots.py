@@ -62,13 +62,13 @@ class DriverSnapshots(
         config: RelationalConfig,
         capture: TableCapture,
         catalog: TableCatalog[StoredTable],
-        kept: KeptConnection[Any],
+        session: KeptConnection[Any],
         *,
         reads_rows: bool,
         is_prefaced: bool,
     ) -> None:
         super().__init__(config, capture, catalog)
-        self._kept, self._reads_rows, self._is_prefaced = kept, reads_rows, is_prefaced
+        self._kept, self._reads_rows, self._is_prefaced = session, reads_rows, is_prefaced
         self._structures: list[StoredTable] | None = None
 
     @abstractmethod

@@ -170,8 +170,11 @@ class SnapshotTables(ABC, Generic[T]):
         """The leaves that have a row in the held snapshot."""
         filled: set[Path] = set()
         for start in range(0, len(leaves), _TABLES_PER_QUERY):
-            some = leaves[start : start + _TABLES_PER_QUERY]
-            filled.update(some[int(number)] for (number,) in self._ask(self.sql.filled(some)))
+            queried_leaves = leaves[start : start + _TABLES_PER_QUERY]
+            filled.update(
+                queried_leaves[int(number)]
+                for (number,) in self._ask(self.sql.filled(queried_leaves))
+            )
         return filled
 
     def rows(self, leaf: Leaf) -> int:

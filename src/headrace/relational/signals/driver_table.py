@@ -21,9 +21,9 @@ class DriverSignalTable(SignalCollection, Generic[C]):
     """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
     needed. Each signal is written in its own transaction."""
 
-    def __init__(self, kept: KeptConnection[C], name: str, doing: str) -> None:
+    def __init__(self, session: KeptConnection[C], name: str, doing: str) -> None:
         """The table `schema.table`; `doing` is the purpose of the writes, for error messages."""
-        self._kept, self._name, self._doing = kept, name, doing
+        self._kept, self._name, self._doing = session, name, doing
         schema, _, table = name.partition(".")
         self.path = schema, table
 

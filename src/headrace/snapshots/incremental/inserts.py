@@ -196,10 +196,10 @@ def merge(
     facts = [relations[int(index)] for index in used]
     entries = [transactions]
     parts: list[np.ndarray] = []
-    done = written = 0
+    copied = written = 0
     for number, (block, place) in enumerate(zip(blocks, places, strict=True)):
-        parts.append(rows[done:place])
-        done = place
+        parts.append(rows[copied:place])
+        copied = place
         if block.facts not in facts:
             facts.append(block.facts)
         inserted = block.rows.copy()
@@ -215,7 +215,7 @@ def merge(
             entry["image"], entry["size"] = segment.start + written - size, size
         entries.append(entry)
         parts.append(inserted)
-    parts.append(rows[done:])
+    parts.append(rows[copied:])
     return np.concatenate(parts), np.concatenate(entries), dict(enumerate(facts))
 
 
@@ -240,11 +240,11 @@ def merge_orders(orders: np.ndarray, blocks: Sequence[Block], places: Sequence[i
     """Return the orders of the log's rows, with zeros for the rows of blocks, which are not
     counted."""
     parts: list[np.ndarray] = []
-    done = 0
+    copied = 0
     for block, place in zip(blocks, places, strict=True):
-        parts += [orders[done:place], np.zeros(len(block.rows), orders.dtype)]
-        done = place
-    return np.concatenate([*parts, orders[done:]])
+        parts += [orders[copied:place], np.zeros(len(block.rows), orders.dtype)]
+        copied = place
+    return np.concatenate([*parts, orders[copied:]])
 
 
 def _rows_before(rows: np.ndarray, insert: Insert) -> int:

@@ -51,12 +51,12 @@ class ChunkRows:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def __getitem__(self, kept: np.ndarray) -> ChunkRows:
-        """Return the rows of the mask `kept`."""
+    def __getitem__(self, mask: np.ndarray) -> ChunkRows:
+        """Return the rows of `mask`."""
         sizes = np.diff(self.offsets)
-        images = self.images[np.repeat(kept, sizes)]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept], dtype=np.int64)])
-        return ChunkRows(self.facts, images, offsets, self.hashes[kept], self.rendering)
+        images = self.images[np.repeat(mask, sizes)]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[mask], dtype=np.int64)])
+        return ChunkRows(self.facts, images, offsets, self.hashes[mask], self.rendering)
 
     def cells(self, row: int) -> list[bytes | None]:
         """Return the cells of a row."""

@@ -218,12 +218,12 @@ class IncrementalSnapshots(Generic[P]):
     def passed(self, passage: Passage) -> None:
         """Process the log's next rows: apply signals, open and close windows."""
         rows = passage.rows
-        done = 0
+        rows_done = 0
         for index in self._signal_rows(passage):
-            self._see(passage, rows[done:index])
-            done = index
+            self._see(passage, rows[rows_done:index])
+            rows_done = index
             self._apply_row(passage, rows[index])
-        self._see(passage, rows[done:])
+        self._see(passage, rows[rows_done:])
 
     def _signal_rows(self, passage: Passage) -> list[int]:
         rows = passage.rows

@@ -66,8 +66,8 @@ def _of_its_owner(module: str, name: str) -> Iterator[None]:
     if name not in SHARED.get(module, ()):
         owners = (each for each in definitions() if name in each.kernels.get(module, ()))
         owner = next(owners, None)
-    what = f"The kernel {module}.{name}"
-    with nullcontext() if owner is None else left_out(what, owner):
+    part = f"The kernel {module}.{name}"
+    with nullcontext() if owner is None else left_out(part, owner):
         yield
 
 

@@ -20,12 +20,12 @@ def key_hashes(
     keys = KeyColumns(facts, rendering)
     scratch = KeyScratch()
     scratch.know(keys)
-    done = 0
-    while done < count:
-        done = hash_rows(
+    hashed = 0
+    while hashed < count:
+        hashed = hash_rows(
             address_of(images),
             address_of(offsets),
-            done,
+            hashed,
             count,
             len(facts.cell_names),
             rendering.topic_hash(facts.topic),
@@ -34,7 +34,7 @@ def key_hashes(
             address_of(scratch.memory),
             address_of(hashes),
         )
-        if done < count:
+        if hashed < count:
             assert scratch.lacks, "COPY's rows have the columns that were asked for"
             scratch.render()
     return hashes[:count]

@@ -51,7 +51,7 @@ def count_rows(
     touched_count = state[TOUCHED]
     serial = state[SERIAL]
     used = state[USED]
-    done = first
+    counted = first
     for i in range(first, last):
         row = rows + _ROW_SIZE * i
         order = orders + 16 * i
@@ -59,7 +59,7 @@ def count_rows(
         store64(order, 0)
         store64(order + 8, 0)
         if load8(row + _KIND) != _TRANSACTION or operation == 0:
-            done += 1
+            counted += 1
             continue
         if operation == BEGIN:
             total = np.int64(0)
@@ -75,7 +75,7 @@ def count_rows(
         else:
             number = numbers[load32_signed(row + _RELATION)]
             if number < 0:
-                done += 1
+                counted += 1
                 continue
             collection = collections + _COLLECTION_SIZE * number
             if collection[_COUNTED_IN] != serial:
@@ -88,12 +88,12 @@ def count_rows(
             collection[_COUNT] = count
             store64(order, total)
             store64(order + 8, count)
-        done += 1
+        counted += 1
     state[TOTAL] = total
     state[TOUCHED] = touched_count
     state[SERIAL] = serial
     state[USED] = used
-    return done
+    return counted
 
 
 @part

@@ -101,12 +101,12 @@ class _Transaction(Db2Ranges):
     def __init__(
         self,
         config: Db2Config,
-        kept: KeptConnection[Connection],
+        session: KeptConnection[Connection],
         lanes: Lanes[Target, int],
         place: int,
         taken_us: int,
     ) -> None:
-        super().__init__(config, kept)
+        super().__init__(config, session)
         self.taken_us = taken_us
         self.visibility = SeenBefore(place)
         self._lanes, self._place = lanes, place

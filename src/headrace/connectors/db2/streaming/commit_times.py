@@ -41,17 +41,17 @@ class CommitTimes:
         and not before those of earlier calls."""
         count = len(commits.low)
         times = np.empty(count, np.int64)
-        done = 0
-        while done < count:
-            loaded, asked = _numbers(self._commits, commits.take(slice(done, None)))
-            reach = int(np.searchsorted(asked, loaded[-1], "right")) if len(loaded) else 0
+        timed = 0
+        while timed < count:
+            loaded, requested = _numbers(self._commits, commits.take(slice(timed, None)))
+            reach = int(np.searchsorted(requested, loaded[-1], "right")) if len(loaded) else 0
             if reach:
-                places = np.searchsorted(loaded, asked[:reach])
-                times[done : done + reach] = self._times[places]
-                done += reach
+                places = np.searchsorted(loaded, requested[:reach])
+                times[timed : timed + reach] = self._times[places]
+                timed += reach
                 self._forget_before(int(places[-1]))
             elif not self._load():
-                times[done:] = self._after_all()
+                times[timed:] = self._after_all()
                 break
         return times
 

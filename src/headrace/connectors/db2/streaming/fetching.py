@@ -48,9 +48,9 @@ class FetchThread:
         self._connection.close()
 
     def _run(self) -> None:
-        while (asked := self._calls.get()) is not None:
-            _call(*asked)
-            del asked  # only the caller keeps the rows
+        while (call := self._calls.get()) is not None:
+            _call(*call)
+            del call  # only the caller keeps the rows
 
 
 def _call(future: Future[Any], call: Callable[[], Any]) -> None:

@@ -185,9 +185,9 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
         out = _write_begin(out, high, low, change[COMMIT_US], lsn_bytes, transaction)
         store32_be(out + HEAD_BYTES, change[RELATION])
         order_high, order_low = change[ORDER_HIGH], change[ORDER_LOW]
-        shown = put_place(out + HEAD_BYTES + 4, order_high, order_low)
+        lsn_image = put_place(out + HEAD_BYTES + 4, order_high, order_low)
         lsn_high, lsn_low = change[LSN_HIGH], change[LSN_LOW]
-        end = put_lsn_image(shown, lsn_high, lsn_low, lsn_bytes)
+        end = put_lsn_image(lsn_image, lsn_high, lsn_low, lsn_bytes)
         end = copy(change[OLD], change[OLD_SIZE], end)
         end = copy(change[NEW], change[NEW_SIZE], end)
         put_frame_head(out, end, change[KIND])

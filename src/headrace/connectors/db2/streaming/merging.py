@@ -112,12 +112,12 @@ def _merge(
             *(_words(table, block, count) for table, block, count in parts),
         ]
     )
-    taken = [
+    merged_blocks = [
         *((block, 1) for block, _ in schema_changes),
         *((block, count) for _, block, count in parts),
     ]
-    commits = LsnColumn.joined([block.commits.take(slice(count)) for block, count in taken])
-    intents = LsnColumn.joined([block.intents.take(slice(count)) for block, count in taken])
+    commits = LsnColumn.joined([block.commits.take(slice(count)) for block, count in merged_blocks])
+    intents = LsnColumn.joined([block.intents.take(slice(count)) for block, count in merged_blocks])
     for table, _, count in parts:
         table.taken(count)
     images = (*texts, *(block.images for _, block, _ in parts))

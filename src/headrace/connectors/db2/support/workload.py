@@ -88,8 +88,8 @@ class _Making:
         undo = [step.text for step in reversed(transaction.undo)]
         for step in undo:
             self._traces.expect(step)
-        for asked in transaction.statements:
-            error = self._asking.refusal(asked)
+        for statement in transaction.statements:
+            error = self._asking.refusal(statement)
             if error is not None:
                 self._asking.check()
                 self._connection.rollback()

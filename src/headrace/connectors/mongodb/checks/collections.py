@@ -177,10 +177,12 @@ def check_filters(checked: Checked) -> None:
     captured = {collection.namespace for collection in checked.collections}
     for name in checked.config.snapshot_collection_filter_overrides:
         if name not in captured or name not in filters:
-            what = "no captured collection" if name not in captured else "a collection without one"
+            mismatch = (
+                "no captured collection" if name not in captured else "a collection without one"
+            )
             checked.warn(
                 "unmatched_filter",
-                f"snapshot.collection.filter.overrides names {what}: {name}",
+                f"snapshot.collection.filter.overrides names {mismatch}: {name}",
                 f"Correct the name, and set snapshot.collection.filter.overrides.{name}.",
             )
 

@@ -66,18 +66,18 @@ def _warn_unread(checked: Checked, error: OperationFailure | None) -> None:
     """Warn that the oplog cannot be read. `error`: the server's answer; None: no oplog is
     visible."""
     if error is not None and error.code == _UNAUTHORIZED:
-        what = "The user may not read the oplog"
+        reason = "The user may not read the oplog"
         remedy = grant_roles(checked.config, role_on("local"))
     else:
-        what = "The oplog cannot be read"
+        reason = "The oplog cannot be read"
         if error is not None:
-            what = f"{what}: {diagnose(error, checked.config).message}"
+            reason = f"{reason}: {diagnose(error, checked.config).message}"
         remedy = (
             "Watch how long the oplog holds changes where the servers are administered; "
             "headrace.oplog.watch.interval=0 ends the attempts to read it."
         )
     checked.warn(
         "oplog_unread",
-        f"{what}, so headrace cannot warn before the position leaves the oplog",
+        f"{reason}, so headrace cannot warn before the position leaves the oplog",
         remedy,
     )

@@ -13,9 +13,9 @@ def check_stream(checked: Checked) -> None:
     """Open the stream now and after the first resume token, which checks privileges, pipeline, name
     and kind of server at once, and close it."""
     database, collection = checked.config.target()
-    what = "The change stream of the deployment"
+    stream = "The change stream of the deployment"
     if database is not None:
-        what = f"The change stream of {database}"
+        stream = f"The change stream of {database}"
         if database not in {captured.database for captured in checked.collections}:
             checked.warn(
                 "no_target",
@@ -24,11 +24,11 @@ def check_stream(checked: Checked) -> None:
                 "Nothing, if it is created later; otherwise correct capture.target.",
             )
     if collection is not None:
-        what = f"The change stream of {database}.{collection}"
+        stream = f"The change stream of {database}.{collection}"
     with checked.asking("Opening the change stream"):
         token = _opened(checked, {})
         _opened(checked, after_token(token))
-    checked.ok("change_stream", f"{what} can be opened")
+    checked.ok("change_stream", f"{stream} can be opened")
 
 
 def _opened(checked: Checked, start: dict[str, object]) -> bytes:

@@ -59,12 +59,12 @@ def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Colle
     names = ", ".join(collection.name for collection in collections[:_MOST_SHOWN]) or "none"
     names += ", …" if len(collections) > _MOST_SHOWN else ""
     if topic is not None:
-        what = f"{topic} names {len(chosen)} of the captured collections"
+        reason = f"{topic} names {len(chosen)} of the captured collections"
     else:
-        what = "several collections are captured" if chosen else "no collection is captured"
+        reason = "several collections are captured" if chosen else "no collection is captured"
     raise HeadraceError(
         "mongodb.no_collection_to_sample",
-        f"a schema is sampled from one collection, but {what}: {names}",
+        f"a schema is sampled from one collection, but {reason}: {names}",
         "Let collection.include.list select one existing collection, or declare the schema.",
     )
 

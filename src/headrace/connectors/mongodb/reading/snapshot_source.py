@@ -90,9 +90,9 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         unless snapshot.resume restarts the snapshot."""
         return self._moment
 
-    def adopt(self, held: Moment) -> None:
+    def adopt(self, held_snapshot: Moment) -> None:
         """See SnapshotSource."""
-        self._moment = held
+        self._moment = held_snapshot
 
     def hold(self, covers: str | None) -> Moment:  # noqa: ARG002
         """See SnapshotSource: returns the current time."""

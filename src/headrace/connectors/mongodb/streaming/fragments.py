@@ -61,9 +61,9 @@ class Fragments:
         return number, count
 
 
-def _broken(what: str) -> HeadraceError:
+def _broken(reason: str) -> HeadraceError:
     return HeadraceError(
         "mongodb.broken_event",
-        f"The fragments of a large event do not follow one another: {what}",
+        f"The fragments of a large event do not follow one another: {reason}",
         "Leave splitEvent in cursor.pipeline as it is.",
     )

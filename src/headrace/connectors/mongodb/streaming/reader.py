@@ -327,12 +327,12 @@ class ChangeStreamReader(SegmentReader):
         end["token"], end["token_number"] = self._done_token, state[index.DONE_TOKEN_NUMBER]
         end["transaction"] = NULL
         complete = self._place(row_kernel.COMPLETE_HIGH)
-        done = (int(state[index.DONE_TIME]) & _HALF) << 64 | int(state[index.DONE_NUMBER])
+        done_place = (int(state[index.DONE_TIME]) & _HALF) << 64 | int(state[index.DONE_NUMBER])
         head = self._place(row_kernel.HEAD_HIGH)
         return Received(
             complete=complete,
             end=end[0],
-            head=done if complete > head else head,
+            head=done_place if complete > head else head,
             filtered=int(state[row_kernel.FILTERED]),
         )
 
@@ -364,10 +364,10 @@ def _load_kernels() -> None:
 
 
 def _broken(status: int) -> HeadraceError:
-    what = FAULTS.get(status) or frames.FAULTS.get(status, str(status))
+    reason = FAULTS.get(status) or frames.FAULTS.get(status, str(status))
     return HeadraceError(
         "mongodb.broken_event",
-        f"An event of the change stream cannot be read: {what}",
+        f"An event of the change stream cannot be read: {reason}",
         "Leave _id, ns, operationType, clusterTime and documentKey as they are in "
         "cursor.pipeline; and check any proxy between headrace and MongoDB.",
     )

@@ -98,9 +98,9 @@ def check_token(token: bytes) -> None:
         raise _unsupported("has resume tokens of another form than MongoDB's") from None
 
 
-def _unsupported(what: str) -> HeadraceError:
+def _unsupported(defect: str) -> HeadraceError:
     return HeadraceError(
-        "mongodb.unsupported_server", f"The server's change stream {what}", UNSUPPORTED.remedy
+        "mongodb.unsupported_server", f"The server's change stream {defect}", UNSUPPORTED.remedy
     )
 
 

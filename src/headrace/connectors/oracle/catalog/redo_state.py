@@ -185,16 +185,18 @@ def destinations(connection: Connection, config: OracleConfig) -> list[str]:
     states = _local_destinations(connection)
     asked = [name.strip().upper() for name in config.archive_destination_name or ()]
     usable = sorted(states, key=lambda name: states[name] != _VALID)
-    taken = sorted(
+    local_configured = sorted(
         (name for name in asked if name in states), key=lambda name: states[name] != _VALID
     )
-    chosen = taken if asked else usable[:1]
+    chosen = local_configured if asked else usable[:1]
     if chosen:
         return chosen
-    what = f"None of {', '.join(asked)} (archive.destination.name)" if asked else "No destination"
+    subject = (
+        f"None of {', '.join(asked)} (archive.destination.name)" if asked else "No destination"
+    )
     raise HeadraceError(
         "oracle.no_archive_destination",
-        f"{what} is local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
+        f"{subject} is local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
         f"Set archive.destination.name to one of {', '.join(usable)}."
         if usable
         else "Archive to the recovery area, for example: "

@@ -34,10 +34,10 @@ class StoredTables:
         """Return tables with columns, key and leaves. `sizes`: leaves have rows and blocks from the
         database's statistics, 0 if it has none."""
         names = {identity: (schema, name) for schema, name, identity in self._catalog.tables()}
-        asked = {names[identity]: identity for identity in ids if identity in names}
+        requested = {names[identity]: identity for identity in ids if identity in names}
         described = {}
-        for table in self._described(asked):
-            identity = asked[table.path]
+        for table in self._described(requested):
+            identity = requested[table.path]
             rows, blocks = self._catalog.sizes(*table.path) if sizes else (0, 0)
             leaf = Leaf(identity, *table.path, blocks, rows)
             described[identity] = StoredTable(
@@ -45,10 +45,10 @@ class StoredTables:
             )
         return TableReading(described)
 
-    def _described(self, asked: Iterable[Path]) -> Iterator[Table]:
+    def _described(self, paths: Iterable[Path]) -> Iterator[Table]:
         """Describe tables one by one, or all of a schema at once if they are many."""
         of_schemas: dict[str, set[str]] = {}
-        for schema, name in asked:
+        for schema, name in paths:
             of_schemas.setdefault(schema, set()).add(name)
         for schema, names in of_schemas.items():
             if len(names) >= MANY:

@@ -120,8 +120,8 @@ class _Mining:
         check`."""
         config = self._checked.config
         refused = None if self._session is None else self._session.refused
-        what = "the newest redo" if refused is None else f"the redo log {refused.name}"
-        known = translated_error(error, config, f"Mining {what}", CHECK_LIMIT)
+        mined_log = "the newest redo" if refused is None else f"the redo log {refused.name}"
+        known = translated_error(error, config, f"Mining {mined_log}", CHECK_LIMIT)
         if error.code == _UNKNOWN_COLUMN:
             version = ".".join(map(str, self._connection.version))
             return HeadraceError(

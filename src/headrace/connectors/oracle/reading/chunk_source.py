@@ -36,8 +36,8 @@ class OracleRanges(DriverRanges):
 
     large = LONG_VALUES
 
-    def __init__(self, config: OracleConfig, kept: KeptConnection[Connection], scn: int) -> None:
-        super().__init__(config, kept)
+    def __init__(self, config: OracleConfig, session: KeptConnection[Connection], scn: int) -> None:
+        super().__init__(config, session)
         self._scn = scn
 
     @property
@@ -93,11 +93,11 @@ class _Transaction(OracleRanges):
     def __init__(
         self,
         config: OracleConfig,
-        kept: KeptConnection[Connection],
+        session: KeptConnection[Connection],
         lanes: Lanes[Target, int],
         scn: int,
     ) -> None:
-        super().__init__(config, kept, scn)
+        super().__init__(config, session, scn)
         self.taken_us = time.time_ns() // 1000
         self.visibility = SeenBefore(after_scn(scn))
         self._lanes = lanes

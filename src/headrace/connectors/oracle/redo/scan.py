@@ -30,10 +30,10 @@ def begins_with(place, stop, text, length):
     place."""
     if stop - place < length:
         return False
-    for done in range(0, length, 16):
-        differences = unequal_mask16(place + done, text + done)
-        if length - done < 16:
-            differences &= (1 << (length - done)) - 1
+    for offset in range(0, length, 16):
+        differences = unequal_mask16(place + offset, text + offset)
+        if length - offset < 16:
+            differences &= (1 << (length - offset)) - 1
         if differences:
             return False
     return True

@@ -129,10 +129,10 @@ class RedoStatements:
         errors: dict[int, HeadraceError] = {}
         parts: list[np.ndarray] = []
         sizes = np.diff(offsets)
-        done = 0
+        copied = 0
         for row in map(int, odd):
-            parts.append(images[done : offsets[row]])
-            done = int(offsets[row])
+            parts.append(images[copied : offsets[row]])
+            copied = int(offsets[row])
             try:
                 parsed = self.read_odd(texts[row].as_buffer().to_pybytes(), int(numbers[row]))
             except HeadraceError as error:
@@ -141,7 +141,7 @@ class RedoStatements:
             raw = parsed.old + parsed.new
             operations[row], sizes[row] = parsed.operation, len(raw)
             parts.append(np.frombuffer(raw, np.uint8))
-        parts += [images[done : offsets[-1]], np.zeros(PADDING, np.uint8)]
+        parts += [images[copied : offsets[-1]], np.zeros(PADDING, np.uint8)]
         together = np.concatenate(parts)
         new_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return RedoImages(together[:-PADDING], new_offsets, operations, errors, len(odd))

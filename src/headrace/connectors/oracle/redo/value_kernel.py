@@ -309,11 +309,11 @@ def _timestamp(place, stop, cell):
     if stop - place < 19 or timestamp_micros(place, np.int64(19)) == NO_TIME:
         return NONE
     end = place + 19
-    shown = end
+    significant_end = end
     if end < stop and load8(end) == _POINT:
         end = _fraction_end(end, stop)
-        shown = _significant(place + 19, end)
-    _put(cell, place, shown - place)
+        significant_end = _significant(place + 19, end)
+    _put(cell, place, significant_end - place)
     return _closing(end, stop)
 
 

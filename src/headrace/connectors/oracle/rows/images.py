@@ -18,11 +18,11 @@ _VALUES = DriverValues(CONNECTOR, texts_of, valid=without_marks)
 
 
 def images_of(
-    table: str, columns: Sequence[Column | ColumnFacts], given: Sequence[str]
+    table: str, columns: Sequence[Column | ColumnFacts], column_names: Sequence[str]
 ) -> OracleImages:
-    """Return the converter of rows with the columns `given` to images; missing columns are null.
-    See RowImages."""
-    places = {name: place for place, name in enumerate(given)}
+    """Return the converter of rows with the columns `column_names` to images; missing columns are
+    null. See RowImages."""
+    places = {name: place for place, name in enumerate(column_names)}
     return RowImages(
         _VALUES,
         table,

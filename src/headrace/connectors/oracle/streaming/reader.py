@@ -257,22 +257,22 @@ class RedoReader(SegmentReader):
             self._late = LateCommit(int(commits.xids[0]), int(commits.scns[0]))
             raise self._late.error(self._reached)
         count = int(np.searchsorted(commits.scns, scn))
-        taken = self._buffer.take(commits, count)
+        released = self._buffer.take(commits, count)
         if count:
-            self._holder.taken(int(taken.numbers[-1]))
+            self._holder.taken(int(released.numbers[-1]))
         first = 0
         for change, us in changes:
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
-            before = (taken.scns < at) | ((taken.scns == at) & (taken.xids < xid))
+            before = (released.scns < at) | ((released.scns == at) & (released.xids < xid))
             upto = int(np.count_nonzero(before))
-            self._give_out(taken.numbers[first:upto])
+            self._give_out(released.numbers[first:upto])
             self._outgoing.append(schema_change_frame(change, us))
             first = upto
-        self._give_out(taken.numbers[first:])
+        self._give_out(released.numbers[first:])
         self._outgoing.append(reached_frame(scn << 64))
         self._mined = self._oldest_mined(scn)
         self._reached = scn
-        self.places.released(scn << 64, mined, taken, self._mined)
+        self.places.released(scn << 64, mined, released, self._mined)
         self.progress.committed += count
         if count:
             self.progress.committed_scn = int(commits.scns[count - 1])

@@ -238,13 +238,13 @@ class RowEffects:
     def _put_rows(self, batch: pa.RecordBatch, effects: np.ndarray) -> int:
         """Put the words of rows; returns the number of rows."""
         first_rows = np.zeros(len(self._paths) + 1, np.int64)
-        done, count = 0, len(batch)
+        rows_done, count = 0, len(batch)
         while True:
             self._columns[effect_kernel.FIRST_ROWS] = address_of(first_rows)
-            done = put_effects(self._at, done, count, address_of(effects))
-            if done == count:
+            rows_done = put_effects(self._at, rows_done, count, address_of(effects))
+            if rows_done == count:
                 break
-            self._add_names(batch.slice(done, 1))
+            self._add_names(batch.slice(rows_done, 1))
             first_rows = np.append(
                 first_rows, np.zeros(len(self._paths) + 1 - len(first_rows), np.int64)
             )

@@ -99,8 +99,8 @@ def listed() -> Iterator[Question]:
         yield replace(LOGGING, text=sql.KIT_LOGGING(kit=table))
     yield INDEX
     texts = {step.text or step.question.text: step.question for step in changes()}
-    for text, asked in texts.items():
-        yield replace(asked, text=text)
+    for text, listed_question in texts.items():
+        yield replace(listed_question, text=text)
     yield CONTENTS
     for table in TABLES:
         yield replace(DROP, text=sql.KIT_DROP(kit=table))

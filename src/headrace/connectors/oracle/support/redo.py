@@ -166,12 +166,12 @@ class Asking(asking.Asking):
 
     def _masked(self, table: pa.Table, question_of: Callable[[str | None], Question]) -> pa.Table:
         names = _texts(table, TABLE_NAME)
-        asked = [question_of(name) for name in names]
+        row_questions = [question_of(name) for name in names]
         columns = []
         for field in table.schema:
             column = table.column(field.name)
             if field.name == SQL_REDO:
-                unmasked = [question.own_of(SQL_REDO) for question in asked]
+                unmasked = [question.own_of(SQL_REDO) for question in row_questions]
                 goes_on = table.column(CSF).to_pylist()
                 texts = _texts(table, SQL_REDO)
                 statements = self._recording.masks.statements(texts, goes_on, unmasked)
@@ -179,7 +179,7 @@ class Asking(asking.Asking):
             elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
                 cells = (
                     self._recording.cell(question, field.name, text)[1]
-                    for question, text in zip(asked, _texts(table, field.name), strict=True)
+                    for question, text in zip(row_questions, _texts(table, field.name), strict=True)
                 )
                 column = _text_array(cells, field.type)
             columns.append(column)

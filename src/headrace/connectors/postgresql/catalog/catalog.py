@@ -278,7 +278,7 @@ class Catalog:
     def left_out(self, publication: str) -> dict[str, str]:
         """Return the changes of tables that a publication leaves out, in words, by
         `schema.table`."""
-        return {str(name): str(what) for name, what in self.rows(_LEFT_OUT, (publication,))}
+        return {str(name): str(changes) for name, changes in self.rows(_LEFT_OUT, (publication,))}
 
     def via_root(self, publication: str) -> bool | None:
         """Return whether a publication names changes of partitions by their root; None: it does not
@@ -370,7 +370,7 @@ def _read(
             for root, oid, schema, name, pages, rows, real in _ask(connection, _LEAVES, chosen):
                 leaf = Leaf(oid, schema, name, max(pages, real), _rows_now(rows, pages, real))
                 leaves[root].append(leaf)
-        needed = {int(column[1]) for some in columns.values() for column in some}
+        needed = {int(column[1]) for table_columns in columns.values() for column in table_columns}
         described_types = _types(_ask(connection, _TYPES, (sorted(needed.union(types)),)))
         described = {}
         for oid, schema, table, partitioned, identity in listed:

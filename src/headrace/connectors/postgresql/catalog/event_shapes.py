@@ -70,6 +70,6 @@ def _of_partitions(
     return reasons
 
 
-def _with_left_out(shape: Shape, what: str | None) -> Shape:
+def _with_left_out(shape: Shape, left_out: str | None) -> Shape:
     assert shape.origin is not None
-    return replace(shape, origin=replace(shape.origin, left_out=what or ""))
+    return replace(shape, origin=replace(shape.origin, left_out=left_out or ""))

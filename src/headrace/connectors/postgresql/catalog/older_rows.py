@@ -73,8 +73,8 @@ def _answers(
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL statement_timeout = '{_SEARCH_LIMIT}'".encode())
-            asked = sql.SQL("SELECT {}").format(sql.SQL(", ").join(questions))
-            row = connection.execute(asked).fetchone()
+            query = sql.SQL("SELECT {}").format(sql.SQL(", ").join(questions))
+            row = connection.execute(query).fetchone()
     except psycopg.Error:
         if connection.closed or connection.broken:
             raise

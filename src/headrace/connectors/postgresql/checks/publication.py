@@ -132,8 +132,8 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
         if mode == "disabled":
             reason = "publication.autocreate.mode is disabled"
             remedy = f"{SUPERUSER if checked.managed is None else OWNER}: {statement}"
-        what = f"The publication {name} does not exist, and {reason}"
-        checked.refuse("publication_missing", what, remedy)
+        message = f"The publication {name} does not exist, and {reason}"
+        checked.refuse("publication_missing", message, remedy)
         return
     creates, superuser = checked.rows(
         "SELECT has_database_privilege(current_database(), 'CREATE'), EXISTS (SELECT FROM"

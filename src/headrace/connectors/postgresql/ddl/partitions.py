@@ -71,7 +71,7 @@ def with_pages(connection: psycopg.Connection, oids: Collection[int]) -> set[int
 
 
 def require_same_cuts(
-    table: SnapshotTable, seen: Partitions, present: Sequence[Leaf], begun: int
+    table: SnapshotTable, snapshot_partitions: Partitions, present: Sequence[Leaf], begun: int
 ) -> SnapshotTable:
     """Return the table with the partitions that its snapshot sees: those that were attached since
     it was planned, and have pages, are appended unless they will be read anyway. `present` are the
@@ -81,9 +81,9 @@ def require_same_cuts(
     if table.parts is None:
         return table
     if table.kind is ChunkKind.WHOLE:
-        return table.cut(table.leaves, to_text(seen))
-    added = unplanned(from_text(table.parts), seen)
+        return table.cut(table.leaves, to_text(snapshot_partitions))
+    added = unplanned(from_text(table.parts), snapshot_partitions)
     expected = {leaf.id for leaf in table.leaves[begun:]}
     more = (leaf for leaf in present if leaf.id in added and leaf.pages > 0)
     leaves = table.leaves + tuple(leaf for leaf in more if leaf.id not in expected)
-    return table.cut(leaves, to_text(seen))
+    return table.cut(leaves, to_text(snapshot_partitions))

@@ -363,26 +363,26 @@ def _failed(fields: tuple[str, str]) -> HeadraceError:
     )
 
 
-def _lost(what: str) -> HeadraceError:
+def _lost(reason: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.connection_lost",
-        f"The connection was lost while rows were read: {what}",
+        f"The connection was lost while rows were read: {reason}",
         "The snapshot continues by itself when the server answers (errors.max.retries).",
         retriable=True,
     )
 
 
 def _malformed(status: Status, columns: int) -> HeadraceError:
-    what = {
+    reason = {
         Status.COLUMNS: f"a row does not have {columns} columns",
         Status.OTHER: "the statement does not answer with rows of a COPY",
     }.get(status, "the bytes are not in COPY's text format")
-    return _unreadable(what)
+    return _unreadable(reason)
 
 
-def _unreadable(what: str) -> HeadraceError:
+def _unreadable(reason: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.copy_malformed",
-        f"The answer to a COPY cannot be read: {what}.",
+        f"The answer to a COPY cannot be read: {reason}.",
         "Check that nothing between headrace and PostgreSQL changes the protocol.",
     )

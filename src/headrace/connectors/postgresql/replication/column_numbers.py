@@ -73,8 +73,8 @@ def _places(
         missing = len(columns) - len(present_numbers)
         if not 0 <= missing <= len(free):
             continue
-        for some in combinations(free, missing):
-            numbers = tuple(sorted((*present_numbers, *some)))
+        for dropped_numbers in combinations(free, missing):
+            numbers = tuple(sorted((*present_numbers, *dropped_numbers)))
             named = zip(columns, numbers, strict=True)
             if numbers not in yielded and all(fixed.get(n, c.name) == c.name for c, n in named):
                 yielded.add(numbers)

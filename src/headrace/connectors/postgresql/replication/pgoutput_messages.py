@@ -66,11 +66,11 @@ MOST_COLUMNS = 1664
 """PostgreSQL's MaxTupleAttributeNumber; buffers for rows have room for as many columns."""
 
 
-def broken(what: str) -> HeadraceError:
+def broken(reason: str) -> HeadraceError:
     """The error of bytes that do not conform to the manual."""
     return HeadraceError(
         "postgresql.broken_message",
-        f"The server sent something that is not the replication protocol: {what}",
+        f"The server sent something that is not the replication protocol: {reason}",
         "Check any proxy between headrace and PostgreSQL, and the server's version.",
     )
 

@@ -63,21 +63,21 @@ def find_slot(connection: psycopg.Connection, name: str) -> SlotState | None:
     return SlotState(row[0], row[1], row[2], row[3], confirmed, row[5], log_end)
 
 
-def lost_wal(what: str, drop: str = "Drop the slot") -> HeadraceError:
+def lost_wal(message: str, drop: str = "Drop the slot") -> HeadraceError:
     """The error of a slot whose log is gone; its remedy begins with `drop`."""
     return HeadraceError(
         SLOT_LOST,
-        what,
+        message,
         f"{drop} and start with a new checkpoint, which takes a new snapshot; raise "
         "max_slot_wal_keep_size.",
     )
 
 
-def slot_in_use(what: str, *, retriable: bool = False) -> HeadraceError:
+def slot_in_use(message: str, *, retriable: bool = False) -> HeadraceError:
     """The error of a slot that another connection uses."""
     return HeadraceError(
         "postgresql.slot_in_use",
-        what,
+        message,
         "Give every query its own slot.name, or stop the other consumer. One query can feed "
         "several sinks with foreachBatch.",
         retriable=retriable,

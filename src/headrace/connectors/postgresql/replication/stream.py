@@ -119,11 +119,11 @@ def _framed(kind: bytes, content: bytes) -> bytes:
     return kind + struct.pack("!I", len(content) + 4) + content
 
 
-def connection_lost(what: str) -> HeadraceError:
+def connection_lost(reason: str) -> HeadraceError:
     """The error of a stream whose connection was lost."""
     return HeadraceError(
         "postgresql.connection_lost",
-        f"The replication connection was lost: {what}",
+        f"The replication connection was lost: {reason}",
         "The stream continues by itself when the server is back (errors.max.retries).",
         retriable=True,
     )
@@ -242,8 +242,8 @@ def server_error(frame: bytes) -> HeadraceError:
     if state.startswith(("57P", "08")):
         return connection_lost(text)
     if state == "55006":
-        what = f"The replication slot is used by another connection: {text}"
-        return slot_in_use(what, retriable=True)
+        message = f"The replication slot is used by another connection: {text}"
+        return slot_in_use(message, retriable=True)
     if (
         state == "58P01"  # a removed segment of the log, whatever the server's language
         or "requested WAL segment" in text

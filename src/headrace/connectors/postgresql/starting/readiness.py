@@ -132,8 +132,8 @@ class Readiness:
         is_created = self._make_publication(connection, tables, begins=begins)
         if is_created and undo is not None:
             drop = partial(drop_publication, name=name)
-            what, sql = f"the publication {name}", drop_statement(name)
-            undo.callback(undo_making, config, what, sql, drop, connection)
+            object_name, sql = f"the publication {name}", drop_statement(name)
+            undo.callback(undo_making, config, object_name, sql, drop, connection)
         roots = self._catalog.partition_roots()
         absent = check_published(connection, config, tables, roots, begins=begins)
         self.publication.begin(absent)

@@ -53,14 +53,14 @@ class PostgresRun(Run[PostgresConfig, PostgresSettings]):
 
 def undo_making(
     config: PostgresConfig,
-    what: str,
+    object_name: str,
     sql: str,
     drop: Callable[[psycopg.Connection], object],
     connection: psycopg.Connection,
 ) -> None:
-    """Drop the object `what` that a failed start created, on another connection if this one fails,
-    which may be the reason. If it remains, warn with the `sql` that drops it; `drop` returns False
-    if the object is in use."""
+    """Drop the object `object_name` that a failed start created, on another connection if this one
+    fails, which may be the reason. If it remains, warn with the `sql` that drops it; `drop` returns
+    False if the object is in use."""
     try:
         try:
             dropped = drop(connection)
@@ -74,5 +74,8 @@ def undo_making(
         why = str(error)
     if why:
         log.warning(
-            "The start failed, and %s that it created stays: %s. Drop it: %s;", what, why, sql
+            "The start failed, and %s that it created stays: %s. Drop it: %s;",
+            object_name,
+            why,
+            sql,
         )

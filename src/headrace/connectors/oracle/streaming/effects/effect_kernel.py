@@ -339,13 +339,13 @@ def _hold_undone(columns, effects, code, table):
 
 
 @entry
-def put_tables(columns, effects, count, found):
-    """Put the tables of the rows whose effects `put_effects` made: FOUND_WORDS each at `found`, by
-    number; rows of tables that are not captured do nothing."""
+def put_tables(columns, effects, count, found_tables):
+    """Put the tables of the rows whose effects `put_effects` made: FOUND_WORDS each at
+    `found_tables`, by number; rows of tables that are not captured do nothing."""
     for row in range(count):
         at = effects + ROW_SIZE * row
         does, number = at[ACTION], at[RELATION]
-        table = found + 8 * FOUND_WORDS * number
+        table = found_tables + 8 * FOUND_WORDS * number
         if does not in (CHANGES, CANCELS, LACKING_STATEMENT, APART):
             continue
         relation = table[RELATION_OF]

@@ -55,10 +55,10 @@ class Merging:
         self._written: tuple[WaitingKey, int] | None = None
         """The row and the column to which parts are written."""
 
-    def merged(self, held: Held, survey: Survey) -> Iterator[bytes]:
+    def merged(self, held_frames: Held, survey: Survey) -> Iterator[bytes]:
         """Yield the frames of the transaction, from those that were held."""
         simple = survey.simple
-        for number, (frame, is_cancelled) in enumerate(held()):
+        for number, (frame, is_cancelled) in enumerate(held_frames()):
             _, kind, relation, *_ = HEAD.unpack_from(frame)
             if is_cancelled or number in survey.undone or kind == frames.UNDOES:
                 continue
@@ -69,14 +69,14 @@ class Merging:
                 yield from self._take(number, frame, kind, table)
         rest = deque(sorted(self._waiting.values(), key=lambda change: change.number))
         if simple.any():
-            yield from self._simple(held, survey, rest)
+            yield from self._simple(held_frames, survey, rest)
         for change in rest:
             yield from self._out(change)
 
-    def _simple(self, held: Held, survey: Survey, rest: deque[Change]) -> Iterator[bytes]:
+    def _simple(self, held_frames: Held, survey: Survey, rest: deque[Change]) -> Iterator[bytes]:
         """Yield simple rows, and the waiting changes before them."""
         row = Merging(self._tables, self._reselect, self._failed)
-        for number, (frame, _) in enumerate(held()):
+        for number, (frame, _) in enumerate(held_frames()):
             count = int(survey.simple[number])
             if not count:
                 continue

@@ -70,13 +70,13 @@ def row_of(frame: bytes) -> bytes:
 
 
 def rolled_back(
-    held: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable], rows: Set[bytes]
+    held_frames: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable], rows: Set[bytes]
 ) -> frozenset[int]:
-    """Return the numbers of the frames that were undone. `held` are the frames of one transaction,
-    and whether the buffer cancelled them; `tables` are by relation version, `rows` the ROWIDs for
-    which anything was undone."""
+    """Return the numbers of the frames that were undone. `held_frames` are the frames of one
+    transaction, and whether the buffer cancelled them; `tables` are by relation version, `rows` the
+    ROWIDs for which anything was undone."""
     groups = _Groups()
-    for number, (frame, is_cancelled) in enumerate(held):
+    for number, (frame, is_cancelled) in enumerate(held_frames):
         _, kind, relation, *_ = _HEAD.unpack_from(frame)
         table = tables.get(relation)
         if table is None or not table.apart or kind == _TRUNCATE:
@@ -146,14 +146,14 @@ class _Groups:
         undone."""
         newest = _left(self._by_table.get(row.relation, []))
         if newest and not newest[-1].row_id and self._is_newest(newest[-1]):
-            taken = _record(newest, kind)
+            undone_groups = _record(newest, kind)
         else:
             # Without a ROWID the newest change is undone.
             undone = row if row.row_id or not newest else newest[-1]
-            taken = _of_row(_left(self._by_row.get(undone.row, [])), kind)
-        for group in taken:
+            undone_groups = _of_row(_left(self._by_row.get(undone.row, [])), kind)
+        for group in undone_groups:
             self._take(group)
-        if not taken:
+        if not undone_groups:
             log.warning(
                 "A change of the row %s is rolled back to a savepoint, but is not among the "
                 "remaining changes of its transaction: nothing is left out",
@@ -187,16 +187,16 @@ def _of_row(groups: list[_Group], kind: int) -> list[_Group]:
 def _record(groups: list[_Group], kind: int) -> list[_Group]:
     """Return the newest groups without ROWIDs, as far as they are of one record, from the undone
     change on; if there is no such change, only the values."""
-    taken: list[_Group] = []
+    record_groups: list[_Group] = []
     for group in reversed(groups):
         if group.row_id or group.record != groups[-1].record:
             break
         if group.kind == kind:
-            return [*taken, group]
+            return [*record_groups, group]
         if not group.is_value:
             break
-        taken.append(group)
-    return taken if kind == _UPDATE else []
+        record_groups.append(group)
+    return record_groups if kind == _UPDATE else []
 
 
 def _group(frame: bytes, kind: int, relation: int, number: int) -> _Group:

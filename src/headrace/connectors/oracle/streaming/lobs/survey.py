@@ -52,7 +52,7 @@ class _Rows:
     former: array[int]
 
 
-def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
+def surveyed(held_frames: Held, tables: Mapping[int, LobTable]) -> Survey:
     """Read the frames of a transaction once or twice, and return their survey; `tables` are by
     relation version."""
     rows = _Rows(array("q"), array("q"), array("B"), array("B"), array("q"))
@@ -60,7 +60,7 @@ def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
     named: int | None = None
     is_named = True
     count = 0
-    for number, (frame, is_cancelled) in enumerate(held()):
+    for number, (frame, is_cancelled) in enumerate(held_frames()):
         count = number + 1
         _, kind, relation, *_ = HEAD.unpack_from(frame)
         table = tables.get(relation)
@@ -93,7 +93,7 @@ def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
         rows.hashes.append(row)
         rows.kinds.append(kind)
         rows.moves.append(moves)
-    undone = rolled_back(held(), tables, undone_rows) if undone_rows else frozenset()
+    undone = rolled_back(held_frames(), tables, undone_rows) if undone_rows else frozenset()
     return Survey(undone, _simple(rows, undone, count) if is_named else np.zeros(count, np.int32))
 
 

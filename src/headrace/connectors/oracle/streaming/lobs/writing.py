@@ -19,15 +19,15 @@ _PARTS = 64
 """Frames that are written at once."""
 
 
-def written(transaction: Committed, changes: Iterable[bytes], shown: int) -> Iterator[bytes]:
+def written(transaction: Committed, changes: Iterable[bytes], shown_fields: int) -> Iterator[bytes]:
     """Yield the bytes of a transaction with these changes, a few frames at a time; nothing if there
-    are no changes. `shown`: bits of `write_kernel`."""
+    are no changes. `shown_fields`: bits of `write_kernel`."""
     parts: list[bytes] = []
     is_open = False
     for change in changes:
         if not is_open:
             is_open = True
-            parts.append(_beginning(transaction, change, shown))
+            parts.append(_beginning(transaction, change, shown_fields))
         parts.append(change)
         if len(parts) >= _PARTS:
             yield b"".join(parts)

@@ -156,11 +156,11 @@ class TransactionBuffer:
         effects = rows.effects
         assert effects.shape[1:] == (EFFECT_WORDS,)
         self._make_room(len(effects))
-        done, state = 0, self._state
+        rows_done, state = 0, self._state
         while True:
             status = hold_rows(
                 address_of(effects),
-                done,
+                rows_done,
                 len(effects),
                 address_of(self._table),
                 len(self._table) - 1,
@@ -176,9 +176,9 @@ class TransactionBuffer:
             )
             if status == ALL_HELD:
                 return
-            done = int(state[hold_kernel.DONE])
+            rows_done = int(state[hold_kernel.DONE])
             if status == ODD_STATEMENT:
-                rows.read_odd(effects[done])
+                rows.read_odd(effects[rows_done])
             else:
                 self._blocks.give(int(state[hold_kernel.LACKING]))
 

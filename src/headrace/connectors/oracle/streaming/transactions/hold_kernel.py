@@ -202,8 +202,8 @@ def _opened(table, mask, transactions, buffer, xid, scn, us):
 def empty_transaction(transaction, buffer, memory):
     """Free the held changes of a transaction."""
     free_chunks(memory, transaction[FIRST])
-    held = buffer[HELD_BYTES] - transaction[BYTES]
-    buffer[HELD_BYTES] = held
+    held_bytes = buffer[HELD_BYTES] - transaction[BYTES]
+    buffer[HELD_BYTES] = held_bytes
     for word in (FIRST, LAST, NEWEST, ENTRIES, LIVE, BYTES, LAST_END):
         transaction[word] = 0
 
@@ -261,8 +261,8 @@ def _room(transaction, memory, buffer, size):
             buffer[LACKING] = needed
             return np.int64(0)
     else:
-        held = transaction[BYTES]
-        while number + 1 < CLASSES and (1 << (SMALLEST + number)) <= held:
+        held_bytes = transaction[BYTES]
+        while number + 1 < CLASSES and (1 << (SMALLEST + number)) <= held_bytes:
             number += 1
         chunk = take_chunk(memory, number)
         if chunk == 0:
@@ -460,9 +460,9 @@ def hold_rows(
                 if threshold and transaction[ENTRIES] + 1 >= threshold:
                     abandon_transaction(transaction, buffer, memory)
                 else:
-                    held = _hold(transaction, row, memory, buffer, scratch, most_columns)
-                    if held != _HELD:
-                        return LACKS_MEMORY if held == 0 else ODD_STATEMENT
+                    outcome = _hold(transaction, row, memory, buffer, scratch, most_columns)
+                    if outcome != _HELD:
+                        return LACKS_MEMORY if outcome == 0 else ODD_STATEMENT
         elif number < 0:
             if action == CANCELS:
                 _count_lost(buffer, UNMATCHED, UNMATCHED_SCN, row)

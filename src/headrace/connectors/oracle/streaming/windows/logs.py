@@ -240,10 +240,10 @@ def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
     for thread in sorted({log.thread for log in logs}):
         of_thread = [log for log in logs if log.thread == thread]
         size = 0
-        for taken, log in enumerate(of_thread, 1):
+        for number, log in enumerate(of_thread, 1):
             chosen.append(log)
             size += log.size
-            if size >= count * largest and taken < len(of_thread):
+            if size >= count * largest and number < len(of_thread):
                 last = log.following - 1 if last is None else min(last, log.following - 1)
                 break
     return Selection(tuple(chosen), last)

@@ -322,8 +322,8 @@ class Redo:
         it; returns the error (LOG_GONE)."""
         self._removed.add(log.name)
         self._known = None
-        what = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
-        return HeadraceError(LOG_GONE, what + self._unopened(), _BRING_BACK + _CROSSCHECK)
+        message = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
+        return HeadraceError(LOG_GONE, message + self._unopened(), _BRING_BACK + _CROSSCHECK)
 
     def _unopened(self) -> str:
         files = ", ".join(sorted(self._removed))
