@@ -72,10 +72,10 @@ def _notation(shortest: str, value: float, parse: Callable[[str], float]) -> str
     return java_notation(shortest)
 
 
-def java_notation(shown: str) -> str:
+def java_notation(decimal_text: str) -> str:
     """Return a finite number other than zero, whose digits Java would choose, in Java's
     notation."""
-    sign, digits, exponent = Decimal(shown).normalize().as_tuple()
+    sign, digits, exponent = Decimal(decimal_text).normalize().as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))
     point = len(text) + exponent  # position of the decimal point, counted from the first digit

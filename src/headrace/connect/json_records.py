@@ -107,10 +107,10 @@ def _table(images: Sequence[bytes], groups: Sequence[_Group]) -> RowTable:
     return RowTable(rows, no_transactions(), (memory,))
 
 
-def _wrong(what: str) -> HeadraceError:
+def _wrong(message: str) -> HeadraceError:
     return HeadraceError(
         "connect.record_not_understood",
-        what,
+        message,
         'Write {"topic": …, "partition": …, "timestamp": …, "key": …, "value": …, "headers": […]}; '
         'key and value are null or {"schema": …, "payload": …}, a header is '
         '{"name": …, "schema": …, "payload": …}.',

@@ -78,25 +78,25 @@ class CloudEventsConverter:
         self,
         topic: str,
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
         envelope = node.node if isinstance(node, Guarded) else node
         json = replace(self._data, schemas_enable=False)
         if not {"source", "op"} <= fields(envelope).keys():
-            return compile_json(Constant(_OPTIONAL_TEXT, None), json, made)
+            return compile_json(Constant(_OPTIONAL_TEXT, None), json, made_columns)
         data = self._data_of(envelope)
         if self._avro is None:
             embedded = Embedded(data.schema, data)
             if self._data.schemas_enable:
                 lead = b'{"schema":' + data.schema.json.encode() + b',"payload":'
                 embedded = Embedded(data.schema, data, lead, b"}")
-            return compile_json(self._event(envelope, embedded, None), json, made)
+            return compile_json(self._event(envelope, embedded, None), json, made_columns)
         head = self._avro.head(topic + _DATA_SUFFIX, data.schema)
         uri = f"{self._avro.registry_url}/schemas/ids/{int.from_bytes(head[1:], 'big')}"
         event = self._event(envelope, Embedded(_BYTES, data, head), uri)
-        return self._avro.program(topic, event, made, null_has_schema=False)
+        return self._avro.program(topic, event, made_columns, null_has_schema=False)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         raise HeadraceError(

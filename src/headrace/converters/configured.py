@@ -122,14 +122,14 @@ def cloudevents_converter(
 
 
 def cloudevents_settings(
-    identity: tuple[tuple[str, str], ...], given: Mapping[str, str]
+    identity: tuple[tuple[str, str], ...], properties: Mapping[str, str]
 ) -> tuple[CloudEventsOptions, JsonOptions]:
     """Return the CloudEvents options, and the options of the JSON in the events; `identity` is the
     connector's.
 
     Raises HeadraceError `config.invalid` and `config.not_supported`.
     """
-    options = CloudEventsConverterOptions.of(given, "value.converter.")
+    options = CloudEventsConverterOptions.of(properties, "value.converter.")
     settings = CloudEventsOptions(
         identity,
         options.extension_attributes_enable,
@@ -176,11 +176,11 @@ def json_options(config: ConverterConfig, role: str) -> JsonOptions:
 
 
 def avro_converter(
-    prefix: str, given: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
+    prefix: str, properties: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
 ) -> AvroConverter:
     """Return Confluent's converter with these options; `prefix` is the prefix of their names in
     error messages."""
-    options = AvroConverterOptions.of(given, f"{prefix}.")
+    options = AvroConverterOptions.of(properties, f"{prefix}.")
     settings = AvroSettings(
         AvroOptions(
             connect_metadata=options.connect_meta_data,
@@ -192,4 +192,4 @@ def avro_converter(
         schema_id=options.use_schema_id if options.use_schema_id >= 0 else None,
         normalize=options.normalize_schemas,
     )
-    return AvroConverter(settings, Registry(registry_settings(given)), is_key=is_key, ids=ids)
+    return AvroConverter(settings, Registry(registry_settings(properties)), is_key=is_key, ids=ids)

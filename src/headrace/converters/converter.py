@@ -24,7 +24,7 @@ class Converter(Protocol):
         ...
 
     def program(
-        self, topic: str, node: Node, made: MadeColumns, *, null_has_schema: bool
+        self, topic: str, node: Node, made_columns: MadeColumns, *, null_has_schema: bool
     ) -> Program:
         """Return the program that renders `node` in records of `topic`. If the node is null, the
         program writes no key or value, unless `null_has_schema` and this converter tells a null

@@ -31,8 +31,8 @@ def in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.nda
         shapes[records.place] = index
     if total == top:
         return rows, shapes
-    taken = rows >= 0
-    return rows[taken], shapes[taken]
+    is_present = rows >= 0
+    return rows[is_present], shapes[is_present]
 
 
 def partitions_in_order(slice_records: Sequence[Records]) -> np.ndarray | None:

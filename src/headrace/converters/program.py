@@ -323,9 +323,9 @@ def offset_of_instant(instant: Instant) -> int:
     return offset_of_number(instant.node)
 
 
-def _not_printed(what: str) -> HeadraceError:
+def _not_printed(message: str) -> HeadraceError:
     return HeadraceError(
         "converters.row_field_not_printed",
-        what,
+        message,
         "This is a defect of a connector or transform; report it.",
     )

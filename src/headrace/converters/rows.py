@@ -304,62 +304,65 @@ class SliceConverter:
         value_ends = np.empty(MOST_ROWS + 1, np.int32)
         key_ends = np.empty(MOST_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
-        done, value_base, key_base = 0, 0, 0
+        rows_done, value_base, key_base = 0, 0, 0
         most_rows = self._most_rows(part, start)
         while True:
             state[code.START] = start
-            state[code.MOST_ROWS] = most_rows - done
+            state[code.MOST_ROWS] = most_rows - rows_done
             state[code.VALUES] = address_of(buffers.values) + value_base
             state[code.VALUES_CAPACITY] = len(buffers.values) - PADDING - value_base
-            state[code.VALUE_ENDS] = address_of(value_ends) + 4 * done
-            state[code.VALUE_PRESENT] = address_of(buffers.value_present) + done
+            state[code.VALUE_ENDS] = address_of(value_ends) + 4 * rows_done
+            state[code.VALUE_PRESENT] = address_of(buffers.value_present) + rows_done
             state[code.KEYS] = address_of(buffers.keys) + key_base
             state[code.KEYS_CAPACITY] = len(buffers.keys) - PADDING - key_base
-            state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
-            state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
-            state[code.SEQUENCES] = address_of(buffers.sequences) + length * done
+            state[code.KEY_ENDS] = address_of(key_ends) + 4 * rows_done
+            state[code.KEY_PRESENT] = address_of(buffers.key_present) + rows_done
+            state[code.SEQUENCES] = address_of(buffers.sequences) + length * rows_done
             emitted = emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
                 raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")}, {})
-            value_ends[done : done + emitted + 1] += value_base
-            key_ends[done : done + emitted + 1] += key_base
-            done += emitted
-            value_base, key_base = int(value_ends[done]), int(key_ends[done])
+            value_ends[rows_done : rows_done + emitted + 1] += value_base
+            key_ends[rows_done : rows_done + emitted + 1] += key_base
+            rows_done += emitted
+            value_base, key_base = int(value_ends[rows_done]), int(key_ends[rows_done])
             start = int(state[code.NEXT])
             status = int(state[code.STATUS])
             if status == code.UNUSUAL:
                 self._patches.render(
                     lambda at, row: part.compiled[int(part.shapes[row])].renders[at]
                 )
-            elif status == code.FULL and done == 0:
+            elif status == code.FULL and rows_done == 0:
                 buffers = self._grown(buffers, part, start)
                 most_rows = 1
             else:
                 break
-        selected, which = part.rows[start - done : start], part.shapes[start - done : start]
+        selected, which = (
+            part.rows[start - rows_done : start],
+            part.shapes[start - rows_done : start],
+        )
         keys, values = self.converters.key, self.converters.value
         try:
             headers = self._headers.column(
                 part.table, selected, which, part.compiled, state, self._patches
             )
         except Unrenderable as unrenderable:
-            first = start - done
+            first = start - rows_done
             raise Unrenderable(
                 {first + place: error for place, error in unrenderable.errors.items()},
                 {first + place: at for place, at in unrenderable.instructions.items()},
             ) from None
         columns = [
             self._topics(part, which),
-            _partitions(part.partitions, start - done, start),
-            _texts(keys.column, buffers.keys, key_ends, buffers.key_present, done)
+            _partitions(part.partitions, start - rows_done, start),
+            _texts(keys.column, buffers.keys, key_ends, buffers.key_present, rows_done)
             if not isinstance(keys, ColumnConverter)
-            else batch_column(keys, part.records, selected, which, start - done),
-            _texts(values.column, buffers.values, value_ends, buffers.value_present, done)
+            else batch_column(keys, part.records, selected, which, start - rows_done),
+            _texts(values.column, buffers.values, value_ends, buffers.value_present, rows_done)
             if not isinstance(values, ColumnConverter)
-            else batch_column(values, part.records, selected, which, start - done),
+            else batch_column(values, part.records, selected, which, start - rows_done),
             headers,
-            _fixed(buffers.sequences, done, length),
+            _fixed(buffers.sequences, rows_done, length),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
 
@@ -389,8 +392,8 @@ class SliceConverter:
         try:
             return buffers.grown(values + PADDING, keys + PADDING)
         except MemoryError:
-            what = f"may take {values + keys} bytes of memory"
-            raise _too_large(part, place, what) from None
+            details = f"may take {values + keys} bytes of memory"
+            raise _too_large(part, place, details) from None
 
 
 def _is_of_records(error: HeadraceError) -> bool:
@@ -399,11 +402,11 @@ def _is_of_records(error: HeadraceError) -> bool:
     return not error.retriable and area not in ("registry", "config") and error.code not in _DEFECTS
 
 
-def _too_large(part: _Slice, place: int, what: str) -> HeadraceError:
+def _too_large(part: _Slice, place: int, details: str) -> HeadraceError:
     row = part.table.rows[part.rows[place]]
     return HeadraceError(
         "converters.text_too_large",
-        f"a record of {part.topic(place)} at the place {int(row['place'])} of the log {what}; "
+        f"a record of {part.topic(place)} at the place {int(row['place'])} of the log {details}; "
         f"a key or value has at most {LARGEST_TEXT} bytes",
         "Leave the large column out (column.exclude.list) or truncate it "
         "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters), or set "

@@ -48,9 +48,9 @@ def named(error: HeadraceError, topic: str, role: str, path: str = "") -> Headra
     registry already name their subject, those of a text that is too large their record."""
     if error.code == "converters.text_too_large" or error.code.startswith("registry."):
         return error
-    what = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
+    subject = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
     return HeadraceError(
-        error.code, f"{what}: {error.message}", error.remedy, retriable=error.retriable
+        error.code, f"{subject}: {error.message}", error.remedy, retriable=error.retriable
     )
 
 

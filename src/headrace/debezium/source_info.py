@@ -28,7 +28,7 @@ def snapshot_schema(event_format: EventFormat) -> Schema:
     )
 
 
-def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) -> Schema:
+def source_schema(name: str, own_fields: tuple[Field, ...], event_format: EventFormat) -> Schema:
     """A connector's Source schema: the fields shared by all connectors, then its own.
 
     `name` is the schema's full name, `io.debezium.connector.DATABASE.Source`. `ts_ms` is
@@ -45,7 +45,9 @@ def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) 
         Field("sequence", _OPTIONAL_STRING),
         *(precise if event_format.precise_times else ()),
     )
-    return Schema(Type.STRUCT, name=name, version=event_format.source_version, fields=shared + own)
+    return Schema(
+        Type.STRUCT, name=name, version=event_format.source_version, fields=shared + own_fields
+    )
 
 
 def snapshot_marker(schema: Schema) -> Choice:
@@ -58,15 +60,15 @@ def snapshot_marker(schema: Schema) -> Choice:
     return Choice(schema, "marker", texts)
 
 
-def source_block(schema: Schema, own: Mapping[str, Node], /, **constants: object) -> Struct:
-    """Build a source block. `own` are nodes by the names of their fields. Of the other fields,
-    `snapshot` is the row's marker, `ts_ms`, `ts_us` and `ts_ns` are the time of its transaction,
-    and the rest come from `constants`, or are null. Constants that are not fields of the block
-    become texts that are not shown in it."""
+def source_block(schema: Schema, own_nodes: Mapping[str, Node], /, **constants: object) -> Struct:
+    """Build a source block. `own_nodes` are nodes by the names of their fields. Of the other
+    fields, `snapshot` is the row's marker, `ts_ms`, `ts_us` and `ts_ns` are the time of its
+    transaction, and the rest come from `constants`, or are null. Constants that are not fields of
+    the block become texts that are not shown in it."""
     nodes: list[Node] = []
     for field in schema.fields:
-        if field.name in own:
-            nodes.append(own[field.name])
+        if field.name in own_nodes:
+            nodes.append(own_nodes[field.name])
         elif field.name == "snapshot":
             nodes.append(snapshot_marker(field.schema))
         elif field.name in ("ts_ms", "ts_us", "ts_ns"):

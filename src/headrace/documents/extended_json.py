@@ -55,29 +55,31 @@ def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.S
     bits = 0 if validity is None else validity.address
     ends = np.zeros(count + 1, np.int32)
     texts = np.empty(2 * (total - int(places[first])) + 2 * SLACK, np.uint8)
-    done, growth, batch = 0, GROWTH, count
-    while done < count:
+    converted, growth, batch = 0, GROWTH, count
+    while converted < count:
         start = address_of(texts)
         written = put_column(
-            address_of(places), bits, first + done, batch, address_of(source), int(dialect), growth,
-            address_of(ends) + 4 * (done + 1), start, start + int(ends[done]), len(texts),
+            address_of(places), bits, first + converted, batch, address_of(source), int(dialect),
+            growth, address_of(ends) + 4 * (converted + 1), start, start + int(ends[converted]),
+            len(texts),
         )  # fmt: skip
         if written < 0:
             raise broken(
-                written >> 32, f"the document at {done + (written & 0xFFFFFFFF)} of the column"
+                written >> 32,
+                f"the document at {converted + (written & 0xFFFFFFFF)} of the column",
             )
-        done += written
-        if int(ends[done]) > _LARGEST_TEXTS:
+        converted += written
+        if int(ends[converted]) > _LARGEST_TEXTS:
             raise HeadraceError(
                 "documents.text_too_large",
                 f"the Extended JSON of {count} documents has more than {_LARGEST_TEXTS} bytes",
                 "Pass fewer documents at a time.",
             )
         # The next document gets the most memory that it can need; the others follow.
-        growth, batch = (MOST_GROWTH, 1) if growth == GROWTH else (GROWTH, count - done)
-        if growth == MOST_GROWTH and done < count:
-            length = int(places[first + done + 1]) - int(places[first + done])
-            needed = int(ends[done]) + growth * length + SLACK
+        growth, batch = (MOST_GROWTH, 1) if growth == GROWTH else (GROWTH, count - converted)
+        if growth == MOST_GROWTH and converted < count:
+            length = int(places[first + converted + 1]) - int(places[first + converted])
+            needed = int(ends[converted]) + growth * length + SLACK
             texts = np.concatenate((texts, np.empty(max(needed, len(texts)), np.uint8)))
     nulls = None if validity is None else documents.is_valid()
     return pa.StringArray.from_buffers(

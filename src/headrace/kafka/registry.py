@@ -32,7 +32,7 @@ _REFUSALS = (401, 403)
 _NOT_FOUND = (40401, 40402, 40403, 40406)
 
 
-def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
+def registry_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the client's settings for these properties (names in any case), `url` among them.
 
     Raises HeadraceError `registry.setting` for properties that this client does not support, and
@@ -40,7 +40,7 @@ def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
     """
     options = {
         name.lower(): text if isinstance(text, ChangingText) else text.strip()
-        for name, text in given.items()
+        for name, text in properties.items()
     }
     plain = {name.removeprefix(_PREFIX): text for name, text in options.items()}
     url = options.get("schema.registry.url")
@@ -193,26 +193,26 @@ class Registry:
 
     def _answered(self, error: Any, subject: object) -> HeadraceError:
         answer = self._shown(str(error.error_message))
-        what = f"The schema registry {self.url} answers for {subject}: {answer}"
+        message = f"The schema registry {self.url} answers for {subject}: {answer}"
         status = int(error.http_status_code)
         if error.error_code in _NOT_FOUND or status == 404:
             return HeadraceError(
                 "registry.not_registered",
-                what,
+                message,
                 "Register the schema, or set auto.register.schemas=true with the converter's "
                 "prefix.",
             )
         if status in _REFUSALS:
             return HeadraceError(
                 "registry.not_allowed",
-                what,
+                message,
                 "Check basic.auth.user.info and the user's rights on the subject.",
             )
         if status >= 500:
-            return self._unreachable(what)
+            return self._unreachable(message)
         return HeadraceError(
             "registry.refused",
-            what,
+            message,
             "Change the table or the topic's schema so that both are compatible, or the subject's "
             "compatibility level in the registry.",
         )

@@ -99,15 +99,17 @@ def _jaas_options(jaas: str) -> dict[str, str]:
     return {name: re.sub(r"\\(.)", r"\1", text) for name, text in _OPTION.findall(jaas)}
 
 
-def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
-    """Return the settings `given` (without their prefix, names in any case) and the brokers, as
-    librdkafka names them.
+def client_settings(
+    purpose: Purpose, java_settings: Mapping[str, str], brokers: str
+) -> dict[str, str]:
+    """Return the settings `java_settings` (without their prefix, names in any case) and the
+    brokers, as librdkafka names them.
 
     Logins with a password, PEM certificates and settings that differ only in spelling are
     translated. Raises HeadraceError(".kafka_setting") for any other login of Java.
     """
     settings = {
-        name.lower(): text for name, text in given.items() if name.lower() not in _JAVA_ONLY
+        name.lower(): text for name, text in java_settings.items() if name.lower() not in _JAVA_ONLY
     }
     settings["bootstrap.servers"] = brokers
     if "sasl.jaas.config" in settings:
@@ -119,12 +121,14 @@ def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) ->
     return _certificates(settings)
 
 
-def producer_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
+def producer_settings(
+    purpose: Purpose, java_settings: Mapping[str, str], brokers: str
+) -> dict[str, str]:
     """Return a producer's settings, translated as by `client_settings`, with Java's sizes in
     librdkafka's units; serializers and partitioners, which run in Java only, and `transactional.id`
     are left out."""
     settings: dict[str, str] = {}
-    for name, text in client_settings(purpose, given, brokers).items():
+    for name, text in client_settings(purpose, java_settings, brokers).items():
         if _JAVA_PRODUCER_ONLY.fullmatch(name):
             continue
         if name == "buffer.memory":

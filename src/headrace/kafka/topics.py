@@ -53,15 +53,15 @@ class TopicCreation:
     is_enabled: bool = True
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> TopicCreation:
+    def of(cls, properties: Mapping[str, str]) -> TopicCreation:
         """Read the properties with the prefix `topic.creation.`, as Kafka Connect does: `groups`,
         and `GROUP.OPTION`.
 
         Raises HeadraceError("kafka.topic_creation").
         """
-        names = [name.strip() for name in given.get("groups", "").split(",") if name.strip()]
+        names = [name.strip() for name in properties.get("groups", "").split(",") if name.strip()]
         members: dict[str, dict[str, str]] = {name: {} for name in (*names, _DEFAULT)}
-        for option, text in given.items():
+        for option, text in properties.items():
             if option in ("groups", "enable"):
                 continue
             owners = [name for name in members if option.startswith(f"{name}.")]
@@ -69,7 +69,7 @@ class TopicCreation:
             if owner is None:
                 raise _wrong(option, "it names a group that topic.creation.groups does not have")
             members[owner][option.removeprefix(f"{owner}.")] = text.strip()
-        enabled = given.get("enable", "true").strip().lower()
+        enabled = properties.get("enable", "true").strip().lower()
         if enabled not in ("true", "false"):
             raise _wrong(f"enable = {enabled!r}", "expected true or false")
         groups = tuple(_group(name, options) for name, options in members.items())
@@ -145,8 +145,10 @@ class Topics:
     def partitions(self, name: str) -> int:
         """Return how many partitions a topic has; 0 if it does not exist. Raises as `ensure`."""
         kafka, admin = load_client(self._purpose), self._opened()
-        asked = kafka.TopicCollection([name])
-        (described,) = admin.describe_topics(asked, request_timeout=ANSWER_SECONDS).values()
+        topic_collection = kafka.TopicCollection([name])
+        (described,) = admin.describe_topics(
+            topic_collection, request_timeout=ANSWER_SECONDS
+        ).values()
         try:
             partitions = len(described.result().partitions)
         except kafka.KafkaException as error:
@@ -179,11 +181,11 @@ class Topics:
     def widen(self, name: str, partitions: int) -> None:
         """Raise the number of a topic's partitions. Raises as `ensure`."""
         module, kafka = load_admin(self._purpose), load_client(self._purpose)
-        (done,) = (
+        (future,) = (
             self._opened().create_partitions([module.NewPartitions(name, partitions)]).values()
         )
         try:
-            done.result(timeout=_CREATE_SECONDS)
+            future.result(timeout=_CREATE_SECONDS)
         except kafka.KafkaException as error:
             raise self._translated(error.args[0], name) from None
 

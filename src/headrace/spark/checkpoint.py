@@ -17,9 +17,9 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     finished, the start of the first planned one, which has no rows. None if no offset can be read:
     Spark reports the reason.
     """
-    done = _numbers(folder / "commits")
+    committed = _numbers(folder / "commits")
     planned = _numbers(folder / "offsets")
-    return planned_offset(folder, max(done) if done else min(planned, default=0))
+    return planned_offset(folder, max(committed) if committed else min(planned, default=0))
 
 
 def query_id(folder: Path) -> str:
@@ -121,10 +121,10 @@ def refuse_torn(folder: Path) -> None:
     HeadraceError("spark.checkpoint_torn") with the files that Spark can do without.
     """
     # An ending run may still write; Spark writes a micro-batch's offset first.
-    done = max(_numbers(folder / "commits"), default=-1)
+    committed = max(_numbers(folder / "commits"), default=-1)
     planned = max(_numbers(folder / "offsets"), default=-1)
     torn: list[Path] = []
-    for number in range(max(0, min(done, planned)), max(done, planned) + 1):
+    for number in range(max(0, min(committed, planned)), max(committed, planned) + 1):
         offset, commit = (folder / log / str(number) for log in ("offsets", "commits"))
         if not _is_whole(offset):
             torn += [path for path in (offset, commit) if path.exists()]

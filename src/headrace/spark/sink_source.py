@@ -81,10 +81,10 @@ class SinkReader(HeadraceReader):
         self._force_log(end)
         super().acknowledge(end)
 
-    def _force_log(self, done: OffsetObject) -> None:
-        if self._sync and done != self._forced:
+    def _force_log(self, finished: OffsetObject) -> None:
+        if self._sync and finished != self._forced:
             force_log_to_disk(self.checkpoint)
-            self._forced = done
+            self._forced = finished
 
     def is_small(self, slices: Sequence[Slice]) -> bool:
         """Return whether the source process writes a range by itself

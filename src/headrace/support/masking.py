@@ -87,8 +87,8 @@ _QUOTE = '"'
 
 
 class Masks:
-    """The masks of one bundle. Methods return no name and no value of their arguments, except
-    those of the workload (`own`). SQL's words, punctuation, sizes of columns and formats of dates
+    """The masks of one bundle. Methods return no name and no value of their arguments, except those
+    of the workload (`own_words`). SQL's words, punctuation, sizes of columns and formats of dates
     stay."""
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -143,18 +143,18 @@ class Masks:
             masked += part
         return masked
 
-    def parts(self, parts: Sequence[str], own: frozenset[str] | None = None) -> list[str]:
+    def parts(self, parts: Sequence[str], own_words: frozenset[str] | None = None) -> list[str]:
         """Mask the parts of one statement, which may be split within a literal or a character
         (bytes that are not UTF-8 are surrogates, as KEPT makes them). They are masked as one
-        statement by `sql`, or by `own_sql` with `own`, and split at the same places: each part has
-        as many bytes as before, as far as the masked statement has so many, and a split between
-        two characters is not moved into a character. A text
-        that does not begin like a statement, such as a part without its beginning or of a large
-        value, is masked by `text`, unless it belongs to the workload."""
+        statement by `sql`, or by `own_sql` with `own_words`, and split at the same places: each
+        part has as many bytes as before, as far as the masked statement has so many, and a split
+        between two characters is not moved into a character. A text that does not begin like a
+        statement, such as a part without its beginning or of a large value, is masked by `text`,
+        unless it belongs to the workload."""
         encoded = [part.encode(errors=KEPT) for part in parts]
         whole = b"".join(encoded).decode(errors=KEPT)
-        if own is not None:
-            masked = self.own_sql(whole, own)
+        if own_words is not None:
+            masked = self.own_sql(whole, own_words)
         else:
             masked = self.sql(whole) if _STATEMENT.match(whole) else self.text(whole)
         data = masked.encode(errors=KEPT)
@@ -172,16 +172,17 @@ class Masks:
         self,
         texts: Sequence[str | None],
         goes_on: Sequence[object],
-        own: Sequence[frozenset[str] | None],
+        own_words: Sequence[frozenset[str] | None],
     ) -> list[str | None]:
         """Mask the statements of rows by `parts`. `goes_on` says for each row whether its statement
-        continues in the next row; `own` is the `own` of the statement that begins in the row."""
+        continues in the next row; `own_words` is the `own_words` of the statement that begins in
+        the row."""
         masked: list[str | None] = []
         first = 0
         for row, more in enumerate(goes_on, 1):
             if more and row < len(texts):
                 continue
-            parts = self.parts([text or "" for text in texts[first:row]], own[first])
+            parts = self.parts([text or "" for text in texts[first:row]], own_words[first])
             masked += [
                 None if text is None else part
                 for text, part in zip(texts[first:row], parts, strict=True)
@@ -189,21 +190,21 @@ class Masks:
             first = row
         return masked
 
-    def own_sql(self, statement: str, own: frozenset[str]) -> str:
-        """Mask a statement on a table of a workload: SQL's names and words and those of `own` stay,
-        and so do values, which are the workload's. A literal that contains quotation marks is
+    def own_sql(self, statement: str, own_words: frozenset[str]) -> str:
+        """Mask a statement on a table of a workload: SQL's names and words and those of `own_words`
+        stay, and so do values, which are the workload's. A literal that contains quotation marks is
         masked like a statement, so a quoted text in it is a name."""
         masked = ""
         for token in _TOKEN.finditer(statement):
             part = token[0]
             match token.lastgroup:
                 case "text" if _QUOTE in part:
-                    part = f"{part[0]}{self.own_sql(part[1:], own)}"
-                case "name" if part.strip(_QUOTE).upper() not in own:
+                    part = f"{part[0]}{self.own_sql(part[1:], own_words)}"
+                case "name" if part.strip(_QUOTE).upper() not in own_words:
                     part = f'"{self.name(part.strip(_QUOTE))}"'
                 case "comment":
                     part = f"{part[:2]}{self.text(part[2:])}"
-                case "word" if part.upper() not in _KEPT_WORDS | own:
+                case "word" if part.upper() not in _KEPT_WORDS | own_words:
                     part = self.name(part.upper())
             masked += part
         return masked

@@ -218,17 +218,17 @@ def _copy_template(version: int, binaries: Path, target: Path) -> None:
             if os.geteuid() == 0:
                 os.chown(folder, *_nobody())
             fresh = Path(folder) / "data"
-            done = subprocess.run(
+            completed = subprocess.run(
                 [str(binaries / "initdb"), "-D", str(fresh), *_INITDB],
                 capture_output=True,
                 text=True,
                 check=False,
                 **_unprivileged(),
             )
-            if done.returncode:
+            if completed.returncode:
                 raise HeadraceError(
                     "embedded.initdb",
-                    f"PostgreSQL's initdb failed: {(done.stderr or done.stdout).strip()}",
+                    f"PostgreSQL's initdb failed: {(completed.stderr or completed.stdout).strip()}",
                     "Make sure that the temporary folder can be written.",
                 )
             # Written to another name and renamed: two processes may do this at once.

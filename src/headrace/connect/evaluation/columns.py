@@ -89,21 +89,21 @@ def column_of(schema: Schema) -> Column:
     return Column(schema, ColumnIdentity(), encoding, parameter, decode)
 
 
-def with_values(records: Records, column: Column, made: pa.Array | Sequence[object]) -> Records:
+def with_values(records: Records, column: Column, values: pa.Array | Sequence[object]) -> Records:
     """Return the records with values for `column`, one per record: an Arrow array of its type or of
     one that Arrow casts to it without loss, or Connect values.
 
     Raises HeadraceError("connect.values_of_another_type").
     """
     try:
-        cells = _arrow_cells(column.schema, made) if isinstance(made, pa.Array) else None
+        cells = _arrow_cells(column.schema, values) if isinstance(values, pa.Array) else None
         if cells is None:
-            objects = made
-            if isinstance(made, pa.Array):
-                objects = [connect_value(column.schema, value) for value in made.to_pylist()]
+            objects = values
+            if isinstance(values, pa.Array):
+                objects = [connect_value(column.schema, value) for value in values.to_pylist()]
             cells = _object_cells(column.schema, objects)
     except (pa.ArrowException, struct.error, TypeError, ValueError, AssertionError) as error:
-        kind = made.type if isinstance(made, pa.Array) else "values"
+        kind = values.type if isinstance(values, pa.Array) else "values"
         raise HeadraceError(
             "connect.values_of_another_type",
             f"{kind} cannot be a column of {column.schema.name or column.schema.type.value}: "

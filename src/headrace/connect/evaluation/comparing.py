@@ -21,12 +21,12 @@ def _same_cells(ones, others, count, out, stride):
     """Store whether cells have the same kind and bytes, as a byte each at every `stride` of
     `out`."""
     for i in range(count):
-        one, other = ones + CELL_BYTES * i, others + CELL_BYTES * i
-        kind = load64(one)
+        cell, other = ones + CELL_BYTES * i, others + CELL_BYTES * i
+        kind = load64(cell)
         same = kind == load64(other)
         if same and has_value(kind):
             same = same_bytes(
-                load64(one + 8), load64(one + 16), load64(other + 8), load64(other + 16)
+                load64(cell + 8), load64(cell + 16), load64(other + 8), load64(other + 16)
             )
         store8(out + stride * i, 1 if same else 0)
 

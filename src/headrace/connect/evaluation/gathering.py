@@ -161,22 +161,22 @@ def _gather_one(rows, selected, count, transactions, which, column, out):
             store64(target, NULL)
 
 
-def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
+def gather(records: Records, nodes: Sequence[Cell]) -> dict[Cell, np.ndarray]:
     """Return the cells of the records by node: int64 (KIND, ADDRESS, LENGTH), one row per record.
 
     The kind is NO_CELL in rows without the cell's image, NULL if the image lacks the column.
     """
     count = len(records)
-    out = np.zeros((len(wanted), count, 3), np.int64)
-    if count and len(wanted) == 1:
+    out = np.zeros((len(nodes), count, 3), np.int64)
+    if count and len(nodes) == 1:
         selected = np.ascontiguousarray(records.rows, np.int64)
         _gather_one(
             address_of(records.table.rows), address_of(selected), count,
-            address_of(records.table.transactions), int(wanted[0].image), wanted[0].column,
+            address_of(records.table.transactions), int(nodes[0].image), nodes[0].column,
             address_of(out),
         )  # fmt: skip
-    elif count and wanted:
-        requests = np.array([(int(c.image), c.column) for c in wanted], np.int64)
+    elif count and nodes:
+        requests = np.array([(int(c.image), c.column) for c in nodes], np.int64)
         columns = int(requests[:, 1].max()) + 1
         needed = np.zeros(8, np.uint8)
         for image in requests[:, 0].tolist():
@@ -194,11 +194,11 @@ def gather(records: Records, wanted: Sequence[Cell]) -> dict[Cell, np.ndarray]:
             address_of(needed),
             columns,
             address_of(requests),
-            len(wanted),
+            len(nodes),
             address_of(cells),
             address_of(out),
         )
-    return dict(zip(wanted, out, strict=True))
+    return dict(zip(nodes, out, strict=True))
 
 
 def column_cells(records: Records, column: Column) -> np.ndarray:

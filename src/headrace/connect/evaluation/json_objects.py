@@ -81,12 +81,12 @@ def find_members(cells, count, names, name_count, out):
 
 
 @entry
-def add_members(cells, count, names, name_count, added, out, made):
+def add_members(cells, count, names, name_count, added, out, objects):
     """Write objects with more members at their end, one after the other at `out`; `names` are texts
-    `"name":`, `added` the tables of their cells, `made` gets the cells of the objects."""
+    `"name":`, `added` the tables of their cells, `objects` gets the cells of the objects."""
     for i in range(count):
         cell = cells + CELL_BYTES * i
-        target = made + CELL_BYTES * i
+        target = objects + CELL_BYTES * i
         store64(target, NULL)
         if not has_value(load64(cell)):
             continue

@@ -94,11 +94,11 @@ def instants(milliseconds: pa.Array) -> pa.Array:
     return pc.cast(texts, _TEXT)
 
 
-def with_nulls_of(array: pa.Array, made: pa.Array) -> pa.Array:
-    """Return `made`, which has a value for each value of an array that is not null, with nulls
+def with_nulls_of(array: pa.Array, values: pa.Array) -> pa.Array:
+    """Return `values`, which has a value for each value of an array that is not null, with nulls
     between."""
     if not array.null_count:
-        return made
+        return values
     is_valid = np.asarray(array.is_valid())
     index = np.cumsum(is_valid) - 1
-    return made.take(pa.array(index, mask=~is_valid))
+    return values.take(pa.array(index, mask=~is_valid))

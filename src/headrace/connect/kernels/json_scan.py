@@ -334,15 +334,15 @@ def _member_name(place, end):
 
 
 @part
-def are_equal(one, other, length):
+def are_equal(left, right, length):
     """Return whether `length` bytes are the same; reads up to 7 bytes beyond them."""
     offset = 0
     while offset + 8 <= length:
-        if load64(one + offset) != load64(other + offset):
+        if load64(left + offset) != load64(right + offset):
             return False
         offset += 8
     rest = length - offset
     if rest == 0:
         return True
-    difference = load64(one + offset) ^ load64(other + offset)
+    difference = load64(left + offset) ^ load64(right + offset)
     return difference & ((1 << (8 * rest)) - 1) == 0

@@ -139,10 +139,10 @@ def _checked_files() -> Any:
             if overloads.get(key) != name:
                 overloads[key] = name
                 self._save_index(overloads)
-            kept = {Path(self._data_path(each)) for each in overloads.values()}
+            indexed_files = {Path(self._data_path(each)) for each in overloads.values()}
             files = self._data_name_pattern.partition("{")[0]
             for file in Path(self._cache_path).glob(f"{escape(files)}*.nbc"):
-                if file not in kept:  # written by a former release
+                if file not in indexed_files:  # written by a former release
                     with suppress(OSError):
                         file.unlink()
 
@@ -253,9 +253,9 @@ _callbacks: dict[Callable[..., object], Any] = {}
 """Callbacks of kernels, which own the code in memory."""
 
 
-def _without_literals(given: Any) -> Any:
+def _without_literals(argument_type: Any) -> Any:
     """Return the type of an argument: a constant has no type of its own."""
-    plain = types.unliteral(given)
+    plain = types.unliteral(argument_type)
     if isinstance(plain, types.Tuple | types.UniTuple):
         return types.Tuple([_without_literals(item) for item in plain])
     return plain
@@ -346,7 +346,7 @@ def _part_dispatcher() -> Any:
             """See Numba's Dispatcher: types have no literals, unless `keeps_literals`."""
             if not self.keeps_literals:
                 args = tuple(map(_without_literals, args))
-                kws = {name: _without_literals(given) for name, given in kws.items()}
+                kws = {name: _without_literals(argument) for name, argument in kws.items()}
             return super().get_call_template(args, kws)
 
         def add_overload(self, cres: Any) -> None:

@@ -116,13 +116,13 @@ class AvroConverter:
         self,
         topic: str,
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
         schema = node.schema
         layout: Layout = RAW_BYTES if _is_raw(schema) else self._layout
-        return compile_binary(node, layout, made, self.head(topic, schema))
+        return compile_binary(node, layout, made_columns, self.head(topic, schema))
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
         if value is None:

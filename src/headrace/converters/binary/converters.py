@@ -29,11 +29,11 @@ class StringConverter:
         self,
         topic: str,  # noqa: ARG002
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
-        return compile_binary(node, JAVA_TEXT, made)
+        return compile_binary(node, JAVA_TEXT, made_columns)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         return JAVA_TEXT.constant(schema, value)
@@ -48,12 +48,12 @@ class SimpleConverter:
         self,
         topic: str,  # noqa: ARG002
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
         layout: Layout = EMBEDDED_TEXT if _is_struct(node) else CONNECT_TEXT
-        return compile_binary(node, layout, made)
+        return compile_binary(node, layout, made_columns)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         return CONNECT_TEXT.constant(schema, value)
@@ -72,14 +72,16 @@ class BytesConverter:
         self,
         topic: str,
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,
     ) -> Program:
         if self._delegate is not None and not _are_bytes(node.schema):
-            return self._delegate.program(topic, node, made, null_has_schema=null_has_schema)
+            return self._delegate.program(
+                topic, node, made_columns, null_has_schema=null_has_schema
+            )
         _check_bytes(node.schema)
-        return compile_binary(node, RAW_BYTES, made)
+        return compile_binary(node, RAW_BYTES, made_columns)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
         if self._delegate is not None and not _are_bytes(schema):

@@ -59,9 +59,9 @@ class _Null:
 
 
 class _Compiler:
-    def __init__(self, layout: Layout, made: MadeColumns) -> None:
+    def __init__(self, layout: Layout, made_columns: MadeColumns) -> None:
         self.layout = layout
-        self.out = Assembler(layout.form, BINARY_WORDS, made)
+        self.out = Assembler(layout.form, BINARY_WORDS, made_columns)
 
     def add(
         self,
@@ -303,9 +303,11 @@ def _not_allowed(schema: Schema) -> Render:
     return render
 
 
-def compile_binary(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
+def compile_binary(
+    node: Node, layout: Layout, made_columns: MadeColumns, lead: bytes = b""
+) -> Program:
     """Return the program that renders `node` in the format of `layout`, after `lead`. If the node
     is null, the program writes nothing."""
-    compiler = _Compiler(layout, made)
+    compiler = _Compiler(layout, made_columns)
     compiler.root(node, lead)
     return compiler.out.finish()

@@ -23,11 +23,11 @@ class JsonConverter:
         self,
         topic: str,  # noqa: ARG002
         node: Node,
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,
     ) -> Program:
-        return compile_json(node, self.options, made, null_has_schema=null_has_schema)
+        return compile_json(node, self.options, made_columns, null_has_schema=null_has_schema)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         if value is None and schema.type is Type.ANY:  # neither a schema nor a value

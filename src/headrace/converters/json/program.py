@@ -44,9 +44,9 @@ from headrace.converters.program import (
 
 
 class _Compiler:
-    def __init__(self, options: JsonOptions, made: MadeColumns) -> None:
+    def __init__(self, options: JsonOptions, made_columns: MadeColumns) -> None:
         self.options = options
-        self.out = Assembler(ProgramForm.JSON, code.WORDS, made)
+        self.out = Assembler(ProgramForm.JSON, code.WORDS, made_columns)
 
     def constant(self, schema: Schema, value: object) -> bytes:
         return render(schema, value, self.options).encode()
@@ -242,12 +242,12 @@ def _in_quotes(text: str) -> bytes:
 
 
 def compile_json(
-    node: Node, options: JsonOptions, made: MadeColumns, *, null_has_schema: bool = False
+    node: Node, options: JsonOptions, made_columns: MadeColumns, *, null_has_schema: bool = False
 ) -> Program:
     """Return the program that renders `node` like JsonConverter, with the schema around it if
     `options.schemas_enable`. If the node is null, the program writes no text, unless
     `null_has_schema`."""
-    compiler = _Compiler(options, made)
+    compiler = _Compiler(options, made_columns)
     lead = tail = b""
     if options.schemas_enable:
         lead, tail = b'{"schema":' + node.schema.json.encode() + b',"payload":', b"}"

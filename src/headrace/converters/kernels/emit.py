@@ -215,11 +215,11 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
 def _size_of(row, transaction, shape, state):
     """Bytes of the row's images and made cells. Stores the address of the made cells in `state`."""
     size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
-    made = shape[SHAPE_MADE]
-    if made:
-        state[MADE_COLUMNS] = made
+    made_columns = shape[SHAPE_MADE]
+    if made_columns:
+        state[MADE_COLUMNS] = made_columns
         index = (row - state[FIRST_ROW]) // ROW_SIZE
-        size += made_bytes(made, shape[MADE_COUNT], index)
+        size += made_bytes(made_columns, shape[MADE_COUNT], index)
     return size
 
 
@@ -254,7 +254,7 @@ def emit(state):
     printed = np.int64(0)
     value_end = values
     key_end = keys
-    done = 0
+    emitted = 0
     status = DONE
     store32(value_ends, 0)
     store32(key_ends, 0)
@@ -270,7 +270,7 @@ def emit(state):
         value_bound = shape[VALUE_GROWTH] * size + shape[VALUE_CONSTANT]
         key_bound = shape[KEY_GROWTH] * size + shape[KEY_CONSTANT]
         if (
-            done >= most_rows
+            emitted >= most_rows
             or value_end - values + value_bound + patch_bytes > values_capacity
             or key_end - keys + key_bound + patch_bytes > keys_capacity
         ):
@@ -304,17 +304,17 @@ def emit(state):
                 break
             i += 1
             continue
-        store8(key_present + done, 0 if next_key == NO_VALUE else 1)
-        store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        put_next_sequence(row, before, epoch, sequence_length, sequence + sequence_length * done)
+        store8(key_present + emitted, 0 if next_key == NO_VALUE else 1)
+        store8(value_present + emitted, 0 if next_value == NO_VALUE else 1)
+        put_next_sequence(row, before, epoch, sequence_length, sequence + sequence_length * emitted)
         before = row
         if next_key != NO_VALUE:
             key_end = next_key
         if next_value != NO_VALUE:
             value_end = next_value
-        done += 1
-        store32(value_ends + 4 * done, value_end - values)
-        store32(key_ends + 4 * done, key_end - keys)
+        emitted += 1
+        store32(value_ends + 4 * emitted, value_end - values)
+        store32(key_ends + 4 * emitted, key_end - keys)
         i += 1
     if first_missing >= 0:
         i = first_missing
@@ -323,7 +323,7 @@ def emit(state):
     state[STATUS] = status
     state[VALUE_BYTES] = value_end - values
     state[KEY_BYTES] = key_end - keys
-    return done
+    return emitted
 
 
 @inlined_part

@@ -93,25 +93,25 @@ class JsonReader:
         """Fill `opened`; `first` is the number of the first record in `errors`."""
         hints = np.full(int(topics.max()) + 1 if len(topics) else 0, -1, np.int64)
         topics = np.ascontiguousarray(topics, np.int64)
-        done = 0
-        while done < len(spans):
-            done += open_envelopes(
-                address_of(spans) + SPAN_BYTES * done,
-                len(spans) - done,
-                address_of(topics) + 8 * done,
+        spans_done = 0
+        while spans_done < len(spans):
+            spans_done += open_envelopes(
+                address_of(spans) + SPAN_BYTES * spans_done,
+                len(spans) - spans_done,
+                address_of(topics) + 8 * spans_done,
                 address_of(hints),
                 address_of(self._schemas),
                 len(self._texts),
-                address_of(opened) + OPENED_BYTES * done,
+                address_of(opened) + OPENED_BYTES * spans_done,
             )
-            if done == len(spans):
+            if spans_done == len(spans):
                 return
             try:
-                self._add(Texts(opened[done : done + 1, :2], ()).raw(0))
+                self._add(Texts(opened[spans_done : spans_done + 1, :2], ()).raw(0))
             except HeadraceError as error:
-                errors[first + done] = error
-                opened[done] = (0, NO_SPAN, NO_VALUE)
-                done += 1
+                errors[first + spans_done] = error
+                opened[spans_done] = (0, NO_SPAN, NO_VALUE)
+                spans_done += 1
 
     def _add(self, text: bytes) -> None:
         """Remember the text of a schema; texts of equal schemas share their form."""
@@ -221,5 +221,5 @@ def _spelled(value: object) -> str:
     return json.dumps(value)
 
 
-def _not_understood(what: str) -> HeadraceError:
-    return HeadraceError("reading.not_understood", what, _REMEDY)
+def _not_understood(message: str) -> HeadraceError:
+    return HeadraceError("reading.not_understood", message, _REMEDY)

@@ -79,10 +79,10 @@ def _check_nulls(schema: Schema, value: object, path: str, *, fills_nulls: bool)
     if value is None:
         if schema.optional or (fills_nulls and schema.default is not None):
             return
-        what = f"the field {path}" if path else f"a value of type {schema.type.value}"
+        subject = f"the field {path}" if path else f"a value of type {schema.type.value}"
         raise HeadraceError(
             "connect.value_not_understood",
-            f"{what} is null, and its schema does not allow that",
+            f"{subject} is null, and its schema does not allow that",
             "Correct the records, or let their schema be optional.",
         )
     if schema.type is Type.STRUCT and isinstance(value, Mapping):

@@ -40,12 +40,12 @@ class ColumnConverter(ABC):
         self,
         topic: str,  # noqa: ARG002
         node: Node,  # noqa: ARG002
-        made: MadeColumns,
+        made_columns: MadeColumns,
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
         """Return a program that writes nothing."""
-        return compile_json(_NOTHING, _NO_SCHEMAS, made)
+        return compile_json(_NOTHING, _NO_SCHEMAS, made_columns)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         raise AssertionError("the configuration refuses constants in columns")
@@ -135,14 +135,14 @@ class RowConverter(ColumnConverter):
         try:
             return array if array.type == target else pc.cast(array, target)
         except pa.ArrowException:
-            what = f"a value of type {array.type} does not fit into the stream's type {target}"
-            raise self._other_schema(topic, path, what) from None
+            reason = f"a value of type {array.type} does not fit into the stream's type {target}"
+            raise self._other_schema(topic, path, reason) from None
 
-    def _other_schema(self, topic: str, path: Sequence[str], what: str) -> HeadraceError:
+    def _other_schema(self, topic: str, path: Sequence[str], reason: str) -> HeadraceError:
         name = f"{self.role}.converter"
         return HeadraceError(
             "converters.row_of_other_schema",
-            f"{name}=row: {self.role}s of {topic}, field {'.'.join(path)}: {what}",
+            f"{name}=row: {self.role}s of {topic}, field {'.'.join(path)}: {reason}",
             "A stream's columns are those that its table had when the query began. Start the query "
             "again with the same checkpoint to use the table's current columns, declare the "
             f"columns (.schema(...) of the reader), or set {name}.fields.unknown=drop.",

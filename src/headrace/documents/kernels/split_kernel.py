@@ -196,8 +196,8 @@ def split_value(kind, place, rest, options, out, spare):
         else:
             kind = _kind_read(kind, place, options)
             if not silent:
-                shown = np.int64(4) if kind == INT32 else size
-                out, spare = _put_scalar(kind, place, shown, options, out, spare)
+                shown_size = np.int64(4) if kind == INT32 else size
+                out, spare = _put_scalar(kind, place, shown_size, options, out, spare)
             place += size
             if flags & _IS_ARRAY and not flags & _IS_NUMBERED:
                 if element != kind:

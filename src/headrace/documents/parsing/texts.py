@@ -75,16 +75,16 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
         )  # fmt: skip
         if answer >= 0:
             break
-        fault, done = answer >> 32, answer & 0xFFFFFFFF
-        begin += done
+        fault, texts_done = answer >> 32, answer & 0xFFFFFFFF
+        begin += texts_done
         if fault == MANY_NAMES:
             names = np.zeros(4 * len(names), np.uint8)
-            if done:
-                sized = values[begin - done : begin, _LENGTH]
+            if texts_done:
+                sized = values[begin - texts_done : begin, _LENGTH]
                 out += int(sized[sized > 0].sum())
             continue
         assert fault == NO_ROOM
-        growth = _GROWTH if done else _MOST_GROWTH
+        growth = _GROWTH if texts_done else _MOST_GROWTH
         out = 0
     left = np.flatnonzero(values[:, _LENGTH] == PLAIN)
     return ParsedTexts(values, tuple(memory)), left

@@ -75,7 +75,9 @@ def _rest_column(remainders: list[Remainder], count: int) -> Converted:
     by_row: dict[int, list[Remainder]] = {}
     for remainder in remainders:
         by_row.setdefault(remainder.row, []).append(remainder)
-    documents = [bytes([DOCUMENT]) + rest_document(some) for some in by_row.values()]
+    documents = [
+        bytes([DOCUMENT]) + rest_document(row_remainders) for row_remainders in by_row.values()
+    ]
     memory = np.frombuffer(b"".join(documents) + bytes(PADDING), np.uint8)
     lengths = np.array([len(document) for document in documents], np.int64)
     cells = np.zeros((count, 3), np.int64)

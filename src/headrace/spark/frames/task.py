@@ -69,8 +69,8 @@ class FrameTask:
         failures: dict[int, _Failed] = {}
         for row, (role, error) in read.errors.items():
             topic_of_row = _topic_of(batch, row) or topic
-            what = f"the {role} of a record of {topic_of_row or 'no topic'} {error.message}"
-            named = HeadraceError(error.code, what, error.remedy)
+            message = f"the {role} of a record of {topic_of_row or 'no topic'} {error.message}"
+            named = HeadraceError(error.code, message, error.remedy)
             self._note(failures, _Failed(row, topic_of_row, STAGES[role], self._name(role), named))
         transformed = self._transformed(read, failures)
         times = _times(transformed, batch)

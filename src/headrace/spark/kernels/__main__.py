@@ -25,10 +25,10 @@ def _cpu_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def print_progress(done: int, total: int) -> None:
+def print_progress(compiled: int, total: int) -> None:
     """Print a line of two numbers for the process that started this one; end this process if its
     reader is gone."""
-    _print_line(f"{done} {total}")
+    _print_line(f"{compiled} {total}")
 
 
 def _print_wait() -> None:
@@ -60,21 +60,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name", nargs="*", help="a connector, converter or sink")
     parser.add_argument("--all", action="store_true", help="all kernels, as without a name")
     parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    if asked.progress:
+    options = parser.parse_args(arguments)
+    if options.progress:
         die_with_parent()
-        compile_kernels(_read(asked.name), print_progress, _print_wait)
+        compile_kernels(_read(options.name), print_progress, _print_wait)
         return 0
     try:
-        kernels = kernels_by_name(asked.name) if asked.name and not asked.all else all_kernels()
+        kernels = (
+            kernels_by_name(options.name) if options.name and not options.all else all_kernels()
+        )
     except HeadraceError as error:
         parser.error(str(error))
-    made = compile_kernels(kernels)
+    compiled = compile_kernels(kernels)
     files = sum(1 for _ in folder().rglob("*.nbc"))
     sys.stdout.write(
-        f"{_cpu_seconds():.1f} CPU-s, {made} kernels compiled, {files} files in {folder()}\n"
+        f"{_cpu_seconds():.1f} CPU-s, {compiled} kernels compiled, {files} files in {folder()}\n"
     )
-    return 0 if made else 1
+    return 0 if compiled else 1
 
 
 if __name__ == "__main__":

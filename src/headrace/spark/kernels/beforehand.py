@@ -30,10 +30,10 @@ def compile_beforehand(kernels: Kernels) -> None:
         return
     said = float("-inf")
     with start(command(missing)) as process:
-        for done, total in read_progress(process):
-            if done == total or time.monotonic() - said >= _EVERY_S:
+        for compiled, total in read_progress(process):
+            if compiled == total or time.monotonic() - said >= _EVERY_S:
                 said = time.monotonic()
-                log.info("compiling kernels: %d of %d", done, total)
+                log.info("compiling kernels: %d of %d", compiled, total)
     require_success(process)
 
 

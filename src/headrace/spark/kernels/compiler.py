@@ -95,8 +95,8 @@ def compile_kernels(
         by_others = total - len(missing)
         if by_others:
             report(by_others, total)
-        for done, _ in enumerate(_compiled(missing), by_others + 1):
-            report(done, total)
+        for compiled, _ in enumerate(_compiled(missing), by_others + 1):
+            report(compiled, total)
     return len(missing)
 
 

@@ -104,8 +104,8 @@ def _add_debezium(families: dict[str, Metric], report: Report, labels: Mapping[s
         for name, value in ((report.metrics or {}).get(context) or {}).items():
             for table, number in _numbers(name, value):
                 labelled = {**labels, "context": context, **table}
-                put = f"{PREFIX}{name}"
-                _put(families, UnknownMetricFamily, put, help_of(name), labelled, number)
+                family_name = f"{PREFIX}{name}"
+                _put(families, UnknownMetricFamily, family_name, help_of(name), labelled, number)
 
 
 def _numbers(name: str, value: Any) -> Iterator[Sample]:

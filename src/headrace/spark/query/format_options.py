@@ -96,13 +96,13 @@ def read_configuration(configuration: object, function: str) -> Properties:
     )
 
 
-def is_configuration(given: object) -> bool:
+def is_configuration(configuration: object) -> bool:
     """Return whether an object is a configuration for `read_configuration`, where it may also be a
     type of Spark, or the DDL of columns. A text that can only be a path is one, whether the file
     exists or not."""
-    if not isinstance(given, str):
-        return isinstance(given, Mapping | os.PathLike)
-    text = given.strip()
+    if not isinstance(configuration, str):
+        return isinstance(configuration, Mapping | os.PathLike)
+    text = configuration.strip()
     return (
         text.startswith("{")
         or "connector.class" in text

@@ -162,7 +162,7 @@ class StatusFile:
 
     def __init__(self, config: ConnectorConfig) -> None:
         self._lock = threading.Lock()
-        self._what: tuple[str, str | None] | None = None
+        self._state_and_code: tuple[str, str | None] | None = None
         self._since = 0.0
         self._attempts = self._retries = 0
         self._source = metrics_labels(config)
@@ -177,9 +177,9 @@ class StatusFile:
             return
         self._situation = situation
         error = situation.error
-        what = (situation.state, None if error is None else error.code)
-        if what != self._what:
-            self._what, self._since = what, time.time()
+        state_and_code = (situation.state, None if error is None else error.code)
+        if state_and_code != self._state_and_code:
+            self._state_and_code, self._since = state_and_code, time.time()
         attempts = 0 if error is None else situation.attempts
         self._retries += max(0, attempts - self._attempts)
         self._attempts = attempts

@@ -124,10 +124,12 @@ class _Columns:
         clashing = [name for name in names if name in (DELETED, KEPT)]
         if unknown or clashing:
             name = (unknown or clashing)[0]
-            what = "is not a column of the rows" if unknown else "is a name that fold itself gives"
+            problem = (
+                "is not a column of the rows" if unknown else "is a name that fold itself gives"
+            )
             raise HeadraceError(
                 "spark.no_such_column",
-                f"the column {name} {what}; the columns are {', '.join(names)}",
+                f"the column {name} {problem}; the columns are {', '.join(names)}",
                 "Name columns of the rows as key." if unknown else "Rename the column.",
             )
 

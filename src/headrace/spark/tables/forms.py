@@ -142,10 +142,10 @@ def _each(target: DataType, path: str, name: str | None) -> Callable[[Column], C
     return lambda element: decoded(element, target, path, name)
 
 
-def checked(value: Column, made: Column, target: DataType, path: str) -> Column:
-    """Return `made`, or an error where it is null and `value` is not."""
+def checked(value: Column, converted: Column, target: DataType, path: str) -> Column:
+    """Return `converted`, or an error where it is null and `value` is not."""
     error = F.raise_error(F.lit(str(misfit(path, target.simpleString())))).cast(target)
-    return F.coalesce(made, F.when(value.isNotNull(), error))
+    return F.coalesce(converted, F.when(value.isNotNull(), error))
 
 
 def bound(value: Column, body: Callable[[Column], Column]) -> Column:

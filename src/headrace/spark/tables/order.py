@@ -35,8 +35,8 @@ class Order:
     a map, compare as numbers. Raises HeadraceError: `spark.no_order`, `spark.no_such_column`.
     """
 
-    def __init__(self, changes: DataFrame, given: str | Column | Sequence[str | Column]) -> None:
-        columns = [given] if isinstance(given, str | Column) else list(given)
+    def __init__(self, changes: DataFrame, ordering: str | Column | Sequence[str | Column]) -> None:
+        columns = [ordering] if isinstance(ordering, str | Column) else list(ordering)
         if not columns:
             columns = [_own(changes)]
         self._names = ", ".join(map(_shown, columns))

@@ -97,9 +97,9 @@ class QueryLog:
         """Check that the micro-batch to `end`, one of the last two, is in the log of commits."""
         if self.is_finished(end):
             return
-        done = finished_batch(self.folder)
+        newest = finished_batch(self.folder)
         raise self._other(
-            f"Spark has finished a micro-batch that is not among its own ({done} is its last)"
+            f"Spark has finished a micro-batch that is not among its own ({newest} is its last)"
         )
 
     def is_finished(self, end: OffsetObject) -> bool:

@@ -87,12 +87,12 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
     zeros = 0  # zeros that follow them
     leading = 0  # zeros before the first significant digit
     point = -1  # digits before the point
-    seen = np.int64(0)
+    digits_seen = np.int64(0)
     while position < end:
         byte = load8(position)
         digit = byte - _ZERO
         if 0 <= digit <= 9:
-            seen += 1
+            digits_seen += 1
             if digit:
                 count += zeros + 1 if count else 1
                 if count > digits:
@@ -104,15 +104,15 @@ def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
             else:
                 leading += 1
         elif byte == _POINT and point < 0:
-            point = seen  # type: ignore[assignment]
+            point = digits_seen  # type: ignore[assignment]
         else:
             break
         position += 1
-    if seen == 0:
+    if digits_seen == 0:
         return _put_special(address, length, out)
-    if point in (0, seen):
+    if point in (0, digits_seen):
         return np.int64(-1)  # a number has digits on both sides of its point
-    exponent = (seen if point < 0 else point) - 1 - leading
+    exponent = (digits_seen if point < 0 else point) - 1 - leading
     if position < end:
         if load8(position) != _SMALL_E or digits == 15 or end - position > 5:
             return np.int64(-1)

@@ -183,7 +183,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     begin = out
     mark = out
     part = out
-    kept = out
+    kept_begin = out
     missed = False
     while True:
         code = load64(at)
@@ -263,10 +263,10 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 out = end
                 at = load64(at + B)
                 continue
-            kept = out
+            kept_begin = out
         elif code == KEEP:
             if not missed:
-                _keep(at, kept, out, state)
+                _keep(at, kept_begin, out, state)
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:

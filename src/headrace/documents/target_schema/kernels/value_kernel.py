@@ -227,15 +227,15 @@ def _put_integer(value, size, target, spare):
         store64(target, CONFLICT)
         return spare
     # Integers of one byte are in cells of two.
-    shown = np.int64(2) if size == 1 else np.int64(size)
-    _put_bytes(spare, shown, target)
-    if shown == 8:
+    cell_size = np.int64(2) if size == 1 else np.int64(size)
+    _put_bytes(spare, cell_size, target)
+    if cell_size == 8:
         store64(spare, value)
-    elif shown == 4:
+    elif cell_size == 4:
         store32(spare, value)
     else:
         store16(spare, value)
-    return spare + shown
+    return spare + cell_size
 
 
 @part
@@ -309,11 +309,11 @@ def _to_integer(kind, place, size, target, spare):
                 return _put_integer(whole, size, target, spare)
     elif kind == DECIMAL128:
         end = put_decimal128(place, spare)
-        made = spare + 64
-        end = _put_decimal(spare, end, _SHORT_DIGITS, 0, target, made)
+        text = spare + 64
+        end = _put_decimal(spare, end, _SHORT_DIGITS, 0, target, text)
         if load64(target) == TEXT:
-            is_negative = np.int64(load8(made) == _DASH)
-            value = parse_digits(made + is_negative, end - made - is_negative)
+            is_negative = np.int64(load8(text) == _DASH)
+            value = parse_digits(text + is_negative, end - text - is_negative)
             return _put_integer(-value if is_negative else value, size, target, spare)
         store64(target, LEFT)
         return spare
@@ -454,7 +454,7 @@ def convert(cells, count, to, digits, scale, out, spare):
         spare = _convert(
             kind, load64(cell + 8), load64(cell + 16), to, digits, scale, target, spare
         )
-        made = load64(target)
-        if made in (CONFLICT, LEFT):
+        converted_kind = load64(target)
+        if converted_kind in (CONFLICT, LEFT):
             others += 1
     return others
