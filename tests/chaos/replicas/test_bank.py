@@ -106,6 +106,7 @@ def survive(run: ReplicaRun, kills: Sequence[Kill], seed: int) -> None:
     finally:
         for client in clients:
             client.stop()
+    database.commit_last()
     run.catch_up()
     run.end()
     counts = run.assert_equal()

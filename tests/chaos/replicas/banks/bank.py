@@ -68,6 +68,9 @@ class Bank(ChaosDatabase):
     def expected(self, table: str) -> list[Row]:
         """The rows that a replica has to have now."""
 
+    def commit_last(self) -> None:
+        """Commit a last change, after which there is a consistent cut."""
+
     def shown(self, row: Row) -> Row:
         """A row of a replica as `expected` has it."""
         return row

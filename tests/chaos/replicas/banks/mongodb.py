@@ -71,6 +71,11 @@ class MongoBank(ChaosMongo, Bank):
         with self.server.connect() as client:
             return list(client[self.namespace][table].find())
 
+    def commit_last(self) -> None:
+        # A change stream does not say that a transaction has ended.
+        with self.server.connect() as client:
+            client[self.namespace].visits.insert_one({"_id": "last", "at": []})
+
     def shown(self, row: Row) -> Row:
         document: Row = json_util.loads(row["document"])
         assert json_util.loads(row["_id"]) == document["_id"]
