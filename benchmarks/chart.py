@@ -167,10 +167,10 @@ def _bar(
     drawn.append(
         f'<rect class="{kind}" x="{start:.1f}" y="{top:.1f}" width="{width:.1f}" height="{_BAR}"/>'
     )
-    shown = escape(measure.value_text(value))
+    label = escape(measure.value_text(value))
     if name != PEER and not isnan(lane[measure.ratio]):
-        shown += f' <tspan class="ratio" dx="6">{measure.ratio_text(lane[measure.ratio])}</tspan>'
-    return [*drawn, f'<text x="{start + width + 6:.1f}" y="{bottom:.1f}">{shown}</text>']
+        label += f' <tspan class="ratio" dx="6">{measure.ratio_text(lane[measure.ratio])}</tspan>'
+    return [*drawn, f'<text x="{start + width + 6:.1f}" y="{bottom:.1f}">{label}</text>']
 
 
 def conditions(name: str, results: Results) -> str:

@@ -110,9 +110,9 @@ def main() -> None:
     print(f"{'':42s} bytes/value   read k/s   whole k/s")
     for name, (converter, reader) in forms().items():
         writer = SliceConverter(converter(), converter(), converter())
-        (made,) = writer.convert(written, Sequences(1))
-        columns = {each: made.column(each).cast(pa.binary()) for each in ("key", "value")}
-        batch = pa.record_batch({"topic": made.column("topic"), **columns})
+        (converted,) = writer.convert(written, Sequences(1))
+        columns = {each: converted.column(each).cast(pa.binary()) for each in ("key", "value")}
+        batch = pa.record_batch({"topic": converted.column("topic"), **columns})
         size = sum(len(value) for value in columns["value"].to_pylist()) // ROWS
         for title, properties in CHAINS.items():
             reading, together = measure(converter, reader, batch, properties)

@@ -61,14 +61,14 @@ class _Count(StreamingQueryListener):
 
 def main() -> None:
     """Run until COUNT events are in the sink."""
-    path, wanted, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    path, event_count, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     overrides = FileDefinition().overrides if sink == "file" else {}
     pipeline = read_pipeline([path], overrides, Messages())
     spark = build_session("benchmark")
     with tempfile.TemporaryDirectory() as state:
         checkpoint = Path(state) / "checkpoint"
         target = Output(Path(sys.argv[4]), Path(state) / "file") if sink == "file" else None
-        count = _Count(wanted, target)
+        count = _Count(event_count, target)
         spark.streams.addListener(count)
         print("ready", flush=True)
         sys.stdin.readline()

@@ -53,8 +53,8 @@ def table(figures: Figures) -> str:
     if "latency" in figures:
         lines += ["", "| acknowledged to sink | p50 | p95 | p99 |", "|---|--:|--:|--:|"]
     for lane, row in figures.get("latency", {}).items():
-        shown = " | ".join(f"{row[k]:.0f} ms" for k in ("p50_ms", "p95_ms", "p99_ms"))
-        lines.append(f"| {lane} | {shown} |")
+        percentiles = " | ".join(f"{row[k]:.0f} ms" for k in ("p50_ms", "p95_ms", "p99_ms"))
+        lines.append(f"| {lane} | {percentiles} |")
     return "\n".join(lines)
 
 

@@ -176,8 +176,8 @@ class Benchmark:
             )
             table[lane] = latency.measure(command, self.server, name, output, seconds)
             self.server.forget_readers()
-            shown = ", ".join(f"{k[:-3]} {v:.0f} ms" for k, v in table[lane].items())
-            print(f"latency: {lane:32s} {shown}", flush=True)
+            percentiles = ", ".join(f"{k[:-3]} {v:.0f} ms" for k, v in table[lane].items())
+            print(f"latency: {lane:32s} {percentiles}", flush=True)
         self.figures["latency"] = table
 
 
@@ -209,12 +209,12 @@ def arguments(database: str, scenarios: Mapping[str, Sizes]) -> argparse.Namespa
     parser.add_argument("scenario", nargs="*", help=", ".join(scenarios))
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
     parser.add_argument("--peers", action="store_true", help="leave headrace out")
-    given = parser.parse_args()
-    for name in given.scenario:
+    options = parser.parse_args()
+    for name in options.scenario:
         if name not in scenarios:
             sys.exit(f"no scenario {name}; there are {', '.join(scenarios)}")
-    given.scenario = given.scenario or [*scenarios]
-    return given
+    options.scenario = options.scenario or [*scenarios]
+    return options
 
 
 def run_all(

@@ -102,8 +102,8 @@ def main() -> int:
     for as_text in (False, True):
         for variants in (1, 20):
             transform = DECLARATION.make(options)
-            made = records(variants, as_text=as_text)
-            speed = best(lambda made=made, transform=transform: list(transform.apply(made)))  # type: ignore[misc]
+            batch = records(variants, as_text=as_text)
+            speed = best(lambda batch=batch, transform=transform: list(transform.apply(batch)))  # type: ignore[misc]
             form = "texts" if as_text else "BSON"
             print(f"{form}, {variants} structures: {speed:,.0f} documents/s")
     return 0

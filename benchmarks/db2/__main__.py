@@ -71,7 +71,7 @@ def streamed(bench: Backlog, work: Path, number: int) -> dict[str, float]:
     try:
         _await(lambda: lines.count() >= schema_changes, process)
         memory.start()
-        shown = time.perf_counter()
+        whole_began = time.perf_counter()
         bench.show(FIRST_ROWS)
         _await(lambda: lines.count() >= schema_changes + bench.events(FIRST_ROWS), process)
         before, server = cpu_seconds(process.pid), bench.server_cpu()
@@ -92,7 +92,7 @@ def streamed(bench: Backlog, work: Path, number: int) -> dict[str, float]:
         "seconds": seconds,
         "events_per_second": bench.events(rows) / seconds,
         "rows_per_second": rows / seconds,
-        "whole_rows_per_second": bench.rows / (ended - shown),
+        "whole_rows_per_second": bench.rows / (ended - whole_began),
         "cpu_per_million": used / bench.events(rows) * 1e6,
         "server_cpu_per_million": server / bench.events(rows) * 1e6,
         "memory": peak,
@@ -146,10 +146,10 @@ def main() -> None:
                 )
     table: dict[str, Mapping[str, Any]] = {
         lane: {
-            **{name: statistics.median(figures[name] for figures in own) for name in own[0]},
-            "runs": own,
+            **{name: statistics.median(figures[name] for figures in runs) for name in runs[0]},
+            "runs": runs,
         }
-        for lane, own in rates.items()
+        for lane, runs in rates.items()
     }
     rate = table["raw fetch"]["rows_per_second"]
     print(

@@ -107,9 +107,9 @@ def measure(command: list[str], server: Server, topic: Topic, count: int, log: P
             process.terminate()
             process.wait(60)
             peak = memory.stop()
-    seen = topic.count()
-    if seen != count:
-        raise RuntimeError(f"{seen} records in the topic, {count} are right")
+    topic_count = topic.count()
+    if topic_count != count:
+        raise RuntimeError(f"{topic_count} records in the topic, {count} are right")
     if first is None:
         raise RuntimeError("nobody saw when the contender began to read")
     return Run(count, ended - first, ended - launched, cpu, peak)
@@ -194,9 +194,11 @@ class KafkaBenchmark(Benchmark):
                 }  # fmt: skip
                 topic = f"{name}.public.{table}"
                 words = command(self.work, name, connector, self._kafka.address)
-                seen = Topic(self._kafka, topic)
+                kafka_topic = Topic(self._kafka, topic)
                 try:
-                    return measure(words, self.server, seen, count, self.work / f"{name}.log")
+                    return measure(
+                        words, self.server, kafka_topic, count, self.work / f"{name}.log"
+                    )
                 finally:
                     self._kafka.delete_topic(topic)
 

@@ -49,7 +49,7 @@ def _documents(batch: bytes) -> int:
 
 def main() -> None:
     """Run until COUNT documents were read."""
-    properties, wanted = _properties(sys.argv[1]), int(sys.argv[2])
+    properties, event_count = _properties(sys.argv[1]), int(sys.argv[2])
     events = size = 0
     with pymongo.MongoClient[RawBSONDocument](
         properties["mongodb.connection.string"], document_class=RawBSONDocument
@@ -61,7 +61,7 @@ def main() -> None:
         for batch in _batches(client, properties):
             events += _documents(batch)
             size += len(batch)
-            if events >= wanted:
+            if events >= event_count:
                 break
         print("done", int(time.time() * 1000), events, size, flush=True)
         sys.stdin.readline()

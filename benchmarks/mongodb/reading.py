@@ -73,10 +73,10 @@ def images(count: int) -> Cost:
     )
 
 
-def say(what: str, cost: Cost, count: int) -> None:
+def say(label: str, cost: Cost, count: int) -> None:
     """One line."""
     each = cost.cpu / count * 1e6
-    print(f"{what:28} {count / cost.wall:12,.0f} documents/s  {each:6.2f} µs CPU per document")
+    print(f"{label:28} {count / cost.wall:12,.0f} documents/s  {each:6.2f} µs CPU per document")
 
 
 def main() -> None:

@@ -86,8 +86,8 @@ def parsed(work: Workload) -> dict[str, float]:
     for _ in range(_BLOCKS):
         for start in range(0, len(texts), _PARSED_AT_ONCE):
             part = texts.slice(start, _PARSED_AT_ONCE)
-            made = redo.parse(part, np.full(len(part), number, np.int32))
-            assert not made.errors
+            parsed_redo = redo.parse(part, np.full(len(part), number, np.int32))
+            assert not parsed_redo.errors
             count += len(part)
     return {"rows": count, "rows_per_second": count / (time.process_time() - began)}
 
@@ -172,8 +172,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.oracle")
     parser.add_argument("scenario", nargs="*", help=", ".join(SCENARIOS))
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
-    given = parser.parse_args()
-    chosen = given.scenario or list(SCENARIOS)
+    options = parser.parse_args()
+    chosen = options.scenario or list(SCENARIOS)
     figures: dict[str, Mapping[str, Mapping[str, Any]]] = {}
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name, OracleServer() as server:
         folder = Path(name)
@@ -182,7 +182,7 @@ def main() -> None:
             work = make(folder / "redo.arrow", _BLOCK, _BLOCKS)
             work.write(folder / "work.json")
             (folder / "statements").write_text("\n".join(statements(work).to_pylist()) + "\n")
-            figures["redo"] = _redo(server, work, folder, given.runs)
+            figures["redo"] = _redo(server, work, folder, options.runs)
         if "transaction" in chosen:
             work = make(folder / "whole.arrow", _BLOCK, _WHOLE_BLOCKS, whole=True)
             work.write(folder / "work.json")
@@ -190,16 +190,16 @@ def main() -> None:
             print("one transaction", {step: round(value, 1) for step, value in took.items()})
             figures["transaction"] = {"headrace": {**took, "bound": _MOST_BYTES}}
     name = "oracle-quick" if QUICK else "oracle"
-    kept = report.RESULTS / f"{name}.json"
-    if kept.exists():
+    results_file = report.RESULTS / f"{name}.json"
+    if results_file.exists():
         # A scenario that was not run keeps its figures.
-        before = json.loads(kept.read_text())
+        before = json.loads(results_file.read_text())
         figures |= {
             scenario: before[scenario]
             for scenario in SCENARIOS
             if scenario not in chosen and scenario in before
         }
-    report.write(name, given.runs, figures)
+    report.write(name, options.runs, figures)
 
 
 def _redo(
@@ -221,11 +221,11 @@ def _redo(
     medians = {lane: statistics.median(rates) for lane, rates in lanes.items()}
     ratio = medians["headrace: json"] / medians["Debezium: json"]
     print(f"JSON: {ratio:.1f} times Debezium's rate")
-    made: dict[str, Mapping[str, Any]] = {
+    figures: dict[str, Mapping[str, Any]] = {
         lane: {"rows_per_second": round(rate), "runs": [round(rate) for rate in lanes[lane]]}
         for lane, rate in medians.items()
     }
-    return {**made, "JSON": {"times_debezium": round(ratio, 1), "aim": 10}}
+    return {**figures, "JSON": {"times_debezium": round(ratio, 1), "aim": 10}}
 
 
 if __name__ == "__main__":

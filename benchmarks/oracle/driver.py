@@ -35,9 +35,9 @@ class _Connection(driver.OracleConnection):
                 statement, parameters, size, requested_schema=requested_schema, **more
             )
             return
-        given = parameters or {}
+        binds = parameters or {}
         work = Workload.read(Path(os.environ[WORKLOAD]))
-        for batch in work.batches(int(given["low"]), int(given["high"]), size):
+        for batch in work.batches(int(binds["low"]), int(binds["high"]), size):
             yield driver.frame_of(batch.select(requested_schema.names))
 
 

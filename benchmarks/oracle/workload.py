@@ -155,8 +155,8 @@ def _change(number: int, chance: random.Random) -> tuple[int, str]:
         return INSERT, f"insert into {table}({names}) values ({','.join(literals.values())});"
     where = " and ".join(f'"{name}" = {value}' for name, value in literals.items())
     if kind < 9:
-        given = f"\"STATUS\" = 'shipped', \"AMOUNT\" = '{chance.randint(1, 99999) / 100}'"
-        return UPDATE, f"update {table} set {given} where {where};"
+        assignments = f"\"STATUS\" = 'shipped', \"AMOUNT\" = '{chance.randint(1, 99999) / 100}'"
+        return UPDATE, f"update {table} set {assignments} where {where};"
     return DELETE, f"delete from {table} where {where};"
 
 

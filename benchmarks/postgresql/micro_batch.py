@@ -85,12 +85,12 @@ def _measure(name: str, stream: Any) -> None:
             time.sleep(0.1)
         batches = _with_rows(query)[_WARM_UP:]
         query.stop()
-    shown = []
+    percentiles = []
     for part in _PARTS:
         took = [batch["durationMs"].get(part, 0) for batch in batches]
         p50, p95 = np.percentile(took, [50, 95])
-        shown.append(f"{part} {p50:.0f} / {p95:.0f}")
-    print(f"{name:10s} ms p50 / p95: {', '.join(shown)}", flush=True)
+        percentiles.append(f"{part} {p50:.0f} / {p95:.0f}")
+    print(f"{name:10s} ms p50 / p95: {', '.join(percentiles)}", flush=True)
 
 
 def _with_rows(query: StreamingQuery) -> list[dict[str, Any]]:

@@ -76,11 +76,11 @@ class TablesBenchmark:
                 _print("first copy", lane, lane.run(rows))
             merge = lanes.enter_context(self._lane("merge", "delta", "changed"))
             turns = [*replicas, merge.peer("merge", replicas[1])]
-            made = rows
+            keys_made = rows
             rounds: dict[str, list[Round]] = {}
             for _ in range(self._runs):
                 for count in (small, large):
-                    made = workload.change(self._server, "changed", count, made=made)
+                    keys_made = workload.change(self._server, "changed", count, keys_made=keys_made)
                     self._round(f"{count:,} changes", turns, "changed", count, rounds)
             self.figures["changes"] = {
                 lane.name: _slope(rounds[lane.name], small, large) for lane in turns
@@ -88,14 +88,14 @@ class TablesBenchmark:
             upsert = lanes.enter_context(self._lane("upsert", "iceberg", "changed"))
             upsert.peer("upsert", replicas[0])
             for count in (few, more):
-                made = workload.change(self._server, "changed", count, made=made)
+                keys_made = workload.change(self._server, "changed", count, keys_made=keys_made)
                 self._round(f"{count:,} changes", [upsert], "changed", count, rounds)
             self.figures["changes"]["upsert"] = _slope(rounds["upsert"], few, more)
 
     def append(self, sizes: Sequence[int]) -> None:
         """Changes of two sizes into change logs, by all lanes in turn."""
         rows, *counts = sizes
-        made, written = rows, 0
+        keys_made, written = rows, 0
         workload.make_table(self._server, "appended", rows)
         options = {
             "headrace.sink.mode": "append",
@@ -114,7 +114,9 @@ class TablesBenchmark:
             rounds: dict[str, list[Round]] = {}
             for _ in range(self._runs):
                 for count in counts:
-                    made = workload.change(self._server, "appended", count, made=made)
+                    keys_made = workload.change(
+                        self._server, "appended", count, keys_made=keys_made
+                    )
                     written += count
                     for lane in turns:
                         measured = lane.run(count)
@@ -157,7 +159,7 @@ class TablesBenchmark:
     def _cost(self, table_format: str, rows: int, count: int) -> float:
         """CPU of a micro-batch of `count` changes into a table of so many rows: between runs of one
         and of several, of each the least, since other work only adds to it."""
-        table, made = f"grown{rows}_{table_format}", rows
+        table, keys_made = f"grown{rows}_{table_format}", rows
         least = dict.fromkeys((1, _BATCHES), float("inf"))
         workload.make_table(self._server, table, rows)
         with self._lane(table, table_format, table) as lane:
@@ -165,7 +167,9 @@ class TablesBenchmark:
             _print("first copy", lane, lane.run(rows))
             for _ in range(max(self._runs, 2)):
                 for batches in least:
-                    made = workload.change(self._server, table, batches * count, made=made)
+                    keys_made = workload.change(
+                        self._server, table, batches * count, keys_made=keys_made
+                    )
                     measured = lane.run(batches * count)
                     _print(f"{batches} times {count:,} into {rows:,}", lane, measured)
                     lane.require_equal(workload.sums(self._server, table))
@@ -184,7 +188,7 @@ class TablesBenchmark:
                 never = {"headrace.sink.compact.commits": "1000000"}
                 lane.replica(never).run(rows)
                 lane.replica({**never, "headrace.range.max.rows": str(count)})
-                workload.change(self._server, table, 20 * count, made=rows)
+                workload.change(self._server, table, 20 * count, keys_made=rows)
                 _print("20 micro-batches", lane, lane.run(20 * count))
                 before = {each: lane.read_cpu(each) for each in READERS[table_format]}
                 took = lane.maintain()
@@ -240,16 +244,16 @@ class TablesBenchmark:
                     compared = [self._compared(lane) for _ in range(self._runs)]
                 least.append(tuple(map(min, zip(*compared, strict=True))))
             millions = (sizes[1] - sizes[0]) / 1e6
-            own, server, seconds = (
+            cpu_s, server, seconds = (
                 (large - small) / millions for small, large in zip(*least, strict=True)
             )
             self.figures["verify"][table_format] = {
-                "cpu_per_million": own,
+                "cpu_per_million": cpu_s,
                 "server_cpu_per_million": server,
                 "seconds_per_million": seconds,
             }
             print(
-                f"verify: {table_format}: {own:.1f} CPU-s per million rows, {server:.1f} of the "
+                f"verify: {table_format}: {cpu_s:.1f} CPU-s per million rows, {server:.1f} of the "
                 f"server, {seconds:.1f} s",
                 flush=True,
             )
@@ -276,8 +280,8 @@ def _slope(rounds: Sequence[Round], small: int, large: int) -> dict[str, Any]:
     """What lies between the medians of two sizes; the rate is nan where that is not clear."""
 
     def median(size: int, name: str) -> float:
-        taken = (getattr(each.took, name) for each in rounds if each.changes == size)
-        return float(statistics.median(taken))
+        durations = (getattr(each.took, name) for each in rounds if each.changes == size)
+        return float(statistics.median(durations))
 
     events = large - small
     seconds, cpu = (

@@ -56,7 +56,7 @@ class Curve:
         lane = self._lane
         lane.replica(self._compact).run(ROWS)
         first = self._newest() + 1
-        workload.change(self._server, self._table, BATCHES * CHANGES, made=ROWS)
+        workload.change(self._server, self._table, BATCHES * CHANGES, keys_made=ROWS)
         lane.replica({**self._compact, "headrace.range.max.rows": str(CHANGES)})
         costs = self._watched(first)
         lane.require_equal(workload.sums(self._server, self._table))
@@ -79,21 +79,21 @@ class Curve:
         first one is left out."""
         command = [sys.executable, "-m", "headrace.cli", "run", str(self._lane.file)]
         command += ["--checkpoint", str(self._lane.state)]
-        seen: dict[int, float] = {}
+        cpu_by_number: dict[int, float] = {}
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
         ) as process:
             while process.poll() is None:
                 newest = self._newest()
-                if newest >= first and newest not in seen:
-                    seen[newest] = cpu_seconds(process.pid)
+                if newest >= first and newest not in cpu_by_number:
+                    cpu_by_number[newest] = cpu_seconds(process.pid)
                 time.sleep(_POLL_S)
         if process.returncode:
             raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-        numbers = sorted(seen)
+        numbers = sorted(cpu_by_number)
         costs = []
         for before, after in itertools.pairwise(numbers):
-            share = (seen[after] - seen[before]) / (after - before)
+            share = (cpu_by_number[after] - cpu_by_number[before]) / (after - before)
             costs += [round(share, 3)] * (after - before)
         return costs
 

@@ -57,16 +57,18 @@ def make_table(server: PostgresServer, name: str, rows: int) -> None:
     server.execute(f"ANALYZE {name}", database=DATABASE)
 
 
-def change(server: PostgresServer, name: str, changes: int, *, made: int) -> int:
+def change(server: PostgresServer, name: str, changes: int, *, keys_made: int) -> int:
     """40 % inserts of new keys, 40 % updates and 20 % deletes of random rows, in transactions of
-    100. `made` is how many keys were ever made; gives how many are then."""
+    100. `keys_made` is how many keys were ever made; gives how many are then."""
     transactions = changes // PER_TRANSACTION
-    for statement in _CHOSEN.format(name=name, transactions=transactions, seed=made).split(";"):
+    for statement in _CHOSEN.format(name=name, transactions=transactions, seed=keys_made).split(
+        ";"
+    ):
         server.execute(statement, database=DATABASE)
     insert = _ROWS.format(name=name, first="first + n * 40", last="first + n * 40 + 39")
     server.execute(_CHANGES.format(name=name, insert=insert), database=DATABASE)
-    server.execute(f"CALL change({transactions}, {made + 1})", database=DATABASE)
-    return made + transactions * 40
+    server.execute(f"CALL change({transactions}, {keys_made + 1})", database=DATABASE)
+    return keys_made + transactions * 40
 
 
 def sums(server: PostgresServer, name: str) -> Sums:

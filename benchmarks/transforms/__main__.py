@@ -49,25 +49,25 @@ def _ours(case: Case, pieces: list[Records], lane: str) -> tuple[Callable[[], ob
     passed = sum(len(records) for records in chain(pieces))
     if not lane:
         return (lambda: chain(pieces)), passed
-    made = converters(lane).slice_converter()
+    converter = converters(lane).slice_converter()
 
     def convert() -> int:
-        return sum(batch.num_rows for batch in made.convert(chain(pieces), Sequences(1)))
+        return sum(batch.num_rows for batch in converter.convert(chain(pieces), Sequences(1)))
 
     assert convert() == passed
     return convert, passed
 
 
 def _figures(ours: list[float], java: list[float], aim: float | None) -> dict[str, Any]:
-    made: dict[str, Any] = {"million_per_second": round(1000 / statistics.median(ours), 3)}
+    figures: dict[str, Any] = {"million_per_second": round(1000 / statistics.median(ours), 3)}
     if java:
         ratios = [theirs / ours_rate for ours_rate, theirs in zip(ours, java, strict=True)]
-        made["java_million_per_second"] = round(1000 / statistics.median(java), 3)
-        made["ratio"] = round(statistics.median(ratios), 2)
-        made["ratios"] = [round(ratio, 2) for ratio in ratios]
+        figures["java_million_per_second"] = round(1000 / statistics.median(java), 3)
+        figures["ratio"] = round(statistics.median(ratios), 2)
+        figures["ratios"] = [round(ratio, 2) for ratio in ratios]
     if aim is not None:
-        made["aim"] = aim
-    return made
+        figures["aim"] = aim
+    return figures
 
 
 class Benchmark:
@@ -80,11 +80,11 @@ class Benchmark:
 
     def _input(self, name: str) -> tuple[list[Records], Path]:
         if name not in self._inputs:
-            made = INPUTS[name]()
+            records = INPUTS[name]()
             file = self._work / f"{name.replace(' ', '-')}.jsonl"
             if self._java is not None:
-                write_for_java(made, file)
-            self._inputs[name] = [made], file
+                write_for_java(records, file)
+            self._inputs[name] = [records], file
         return self._inputs[name]
 
     def measure(self, case: Case, lanes: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -136,12 +136,12 @@ class Benchmark:
 def _line(name: str, lane: str, figures: dict[str, Any]) -> str:
     if "skipped" in figures:
         return f"{name:48s} {lane:10s} skipped: {figures['skipped']}"
-    shown = f"{name:48s} {lane:10s} {figures['million_per_second']:10.3f} M/s"
+    speed = f"{name:48s} {lane:10s} {figures['million_per_second']:10.3f} M/s"
     if "ratio" not in figures:
-        return f"{shown}   no Java: {figures['no_java']}"
+        return f"{speed}   no Java: {figures['no_java']}"
     short = figures.get("aim") is not None and figures["ratio"] < figures["aim"]
     return (
-        f"{shown}  Java {figures['java_million_per_second']:7.3f} M/s  {figures['ratio']:8.1f}×"
+        f"{speed}  Java {figures['java_million_per_second']:7.3f} M/s  {figures['ratio']:8.1f}×"
         + (f"  short of {figures['aim']:g}×" if short else "")
     )
 
@@ -162,9 +162,9 @@ def main() -> None:
             lanes = {"": case.converters} if case.converters else {"alone": "", "with JSON": "JSON"}
             group = figures["converters" if case.converters else "chains"]
             measured: dict[str, Any] = group.setdefault(case.name, {"records": case.records})
-            for lane, made in benchmark.measure(case, lanes).items():
-                measured.update({lane: made} if lane else made)
-                print(_line(case.name, lane, made), flush=True)
+            for lane, lane_figures in benchmark.measure(case, lanes).items():
+                measured.update({lane: lane_figures} if lane else lane_figures)
+                print(_line(case.name, lane, lane_figures), flush=True)
             if not (chosen.names or chosen.ours):
                 report.write("transforms", chosen.runs, figures)
 

@@ -45,9 +45,11 @@ def properties(steps: tuple[Step, ...]) -> dict[str, str]:
     """The properties of a chain."""
     named = [(f"transforms.t{number}", step) for number, step in enumerate(steps)]
     named += [(f"predicates.{name}", predicate) for name, predicate in PREDICATES.items()]
-    made = {f"{name}.{option}": text for name, each in named for option, text in each.items()}
+    step_options = {
+        f"{name}.{option}": text for name, each in named for option, text in each.items()
+    }
     names = ",".join(f"t{number}" for number in range(len(steps)))
-    return {**made, "transforms": names, "predicates": ",".join(PREDICATES)}
+    return {**step_options, "transforms": names, "predicates": ",".join(PREDICATES)}
 
 
 _UNWRAP = {"type": "ExtractNewRecordState"}

@@ -116,8 +116,8 @@ def rows() -> Records:
         "transforms.unwrap.type": "ExtractNewRecordState",
         "transforms.unwrap.add.headers": "op,source.table",
     }
-    (made,) = read_chain(steps)([events()])
-    return made
+    (input_records,) = read_chain(steps)([events()])
+    return input_records
 
 
 def document(number: int, variant: int = 0) -> dict[str, Any]:
@@ -136,10 +136,10 @@ def document(number: int, variant: int = 0) -> dict[str, Any]:
     }
 
 
-def _documents(name: str, made: Sequence[dict[str, Any]]) -> Records:
+def _documents(name: str, json_documents: Sequence[dict[str, Any]]) -> Records:
     """Created documents of a collection, as the connector makes them of BSON."""
     images = []
-    for each in made:
+    for each in json_documents:
         identifier = bson.encode({"_id": each["_id"]})
         images.append(
             image_of([
@@ -169,13 +169,13 @@ def documents(variants: int = 1) -> Records:
 def document_texts() -> Records:
     """The same documents as texts of Extended JSON, as events from elsewhere have them."""
     written = write_records([documents()])
-    (made,) = read_records([written[place] for place in range(ROWS)])
-    return made
+    (input_records,) = read_records([written[place] for place in range(ROWS)])
+    return input_records
 
 
 def outbox_documents() -> Records:
     """Documents of an outbox collection."""
-    made = [
+    json_documents = [
         {
             "_id": bson.ObjectId(struct.pack(">IQ", 1700000000, number)),
             "aggregatetype": ("order", "customer")[number % 2],
@@ -190,28 +190,28 @@ def outbox_documents() -> Records:
         }
         for number in range(ROWS)
     ]
-    return _documents("outbox", made)
+    return _documents("outbox", json_documents)
 
 
 def raw_values() -> Records:
     """Values of 250 bytes and no keys."""
     schema = {"type": "bytes", "optional": False}
-    (made,) = read_records(
+    (input_records,) = read_records(
         [
             {"topic": "bench.raw", "partition": None, "timestamp": None, "key": None, "headers": [],
              "value": {"schema": schema, "payload": base64.b64encode(b"%250d" % n).decode()}}
             for n in range(ROWS)
         ]
     )  # fmt: skip
-    return made
+    return input_records
 
 
 def timed_rows() -> Records:
     """Rows whose records have a time of their own."""
     written = write_records([rows()])
     timed = [written[place] | {"timestamp": 1_700_000_000_000 + place} for place in range(ROWS)]
-    (made,) = read_records(timed)
-    return made
+    (input_records,) = read_records(timed)
+    return input_records
 
 
 INPUTS: dict[str, Callable[[], Records]] = {
@@ -230,9 +230,9 @@ INPUTS: dict[str, Callable[[], Records]] = {
 """By a name."""
 
 
-def write_for_java(made: Records, file: Path) -> None:
+def write_for_java(input_records: Records, file: Path) -> None:
     """The records in Kafka Connect's JSON form, a line each, after a line of their schemas."""
-    written = write_records([made])
+    written = write_records([input_records])
     table = SchemaTable()
     lines = [table.packed(written[place]) for place in sorted(written)]
     texts = [json.dumps(line) for line in ({"schemas": table.schemas}, *lines)]

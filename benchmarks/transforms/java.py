@@ -37,12 +37,12 @@ def _scripting(java: Path) -> list[Path]:
 
 def _step(step: Step) -> dict[str, Any]:
     options = {name: text for name, text in step.items() if name not in ("predicate", "negate")}
-    made: dict[str, Any] = {"class": _class_of(step["type"]), "options": options}
+    description: dict[str, Any] = {"class": _class_of(step["type"]), "options": options}
     if "predicate" in step:
         predicate = PREDICATES[step["predicate"]]
-        made["predicate"] = {"class": _PREDICATES[predicate["type"]], "options": predicate}
-        made["negate"] = step.get("negate") == "true"
-    return made
+        description["predicate"] = {"class": _PREDICATES[predicate["type"]], "options": predicate}
+        description["negate"] = step.get("negate") == "true"
+    return description
 
 
 def _class_of(kind: str) -> str:
@@ -73,8 +73,12 @@ class JavaRunner:
             "steps": [_step(step) for step in case.steps],
         }
         if converters_name:
-            made = converters(converters_name)
-            job["converters"] = {"key": made.key, "value": made.value, "header": made.header}
+            converter_set = converters(converters_name)
+            job["converters"] = {
+                "key": converter_set.key,
+                "value": converter_set.value,
+                "header": converter_set.header,
+            }
         file = self._work / "job.json"
         file.write_text(json.dumps(job))
         classpath = ":".join([str(self._work), *(f"{folder}/*" for folder in folders)])
