@@ -121,8 +121,8 @@ class ConnectorReader:
         return [dict(self._parsed(r)) for r in self.in_order() if r["value"] is not None]
 
     def _parsed(self, record: dict[str, Any]) -> dict[str, Any]:
-        kept, event = self._values.get(id(record), (None, {}))
-        if kept is not record:
+        parsed_record, event = self._values.get(id(record), (None, {}))
+        if parsed_record is not record:
             event = json.loads(record["value"]) | {
                 "sequence": record["sequence"],
                 "key": json.loads(record["key"] or "null"),
@@ -133,8 +133,8 @@ class ConnectorReader:
 
 def stored(offset: Mapping[str, Any]) -> dict[str, Any]:
     """An offset as Spark's log gives it back: it goes through it as text."""
-    found: dict[str, Any] = json.loads(json.dumps(offset))
-    return found
+    stored_offset: dict[str, Any] = json.loads(json.dumps(offset))
+    return stored_offset
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> None:

@@ -91,8 +91,8 @@ class KilledReader:
             self.live(death)
             while self.is_alive and not self.has_snapshot:
                 self._process.join(0.01)
-                for some in self.delivered():
-                    records += some
+                for delivered_records in self.delivered():
+                    records += delivered_records
             assert self.has_snapshot == (death is None), self.failure() or f"it outlived {death}"
         self.kill()
         return records
@@ -109,8 +109,8 @@ class KilledReader:
 
     def delivered(self) -> Iterator[list[Record]]:
         """The records of the ranges that were done since the last call."""
-        while (done := self.folder / f"{self._read}.json").exists():
-            yield json.loads(done.read_text())
+        while (delivered_file := self.folder / f"{self._read}.json").exists():
+            yield json.loads(delivered_file.read_text())
             self._read += 1
 
     @property
@@ -170,23 +170,23 @@ class _Life:
                 self.at("half")
             records += [_plain(record) for record in part]
         self._compare(number, records, "snapshot" in reader.offsets[-1] or "snapshot" in end)
-        kept = self.folder / f"{number}.kept"
-        kept.write_text(json.dumps(records))
+        kept_file = self.folder / f"{number}.kept"
+        kept_file.write_text(json.dumps(records))
         self.at("kept")
-        kept.replace(self._file(number))
+        kept_file.replace(self._file(number))
         self.at("done")
 
     def _compare(self, number: int, records: list[Record], is_of_snapshot: bool) -> None:
         """A range is the same as when it was read before (invariant 2a), but for rows that an
         incremental snapshot reads (invariant 2b)."""
-        kept = self.folder / f"{number}.kept"
-        if is_of_snapshot or not kept.exists():
+        kept_file = self.folder / f"{number}.kept"
+        if is_of_snapshot or not kept_file.exists():
             return
         with suppress(ValueError):  # it was not written to its end
-            before = json.loads(kept.read_text())
+            before = json.loads(kept_file.read_text())
             compared = (
-                [self._repeatable(record) for record in those if not _is_read(record)]
-                for those in (before, records)
+                [self._repeatable(record) for record in delivery if not _is_read(record)]
+                for delivery in (before, records)
             )
             for old, new in zip_longest(*compared):
                 assert old == new, f"range {number} is another one: {new}, not {old}"

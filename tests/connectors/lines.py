@@ -206,12 +206,12 @@ class LineSource:
         self.metrics = LineMetrics(self)
         self.opened: list[LineStream] = []
 
-    def log(self, what: str) -> None:
-        self.happened.append(what)
+    def log(self, event: str) -> None:
+        self.happened.append(event)
 
-    def fail(self, what: str) -> None:
-        if self.errors.get(what):
-            raise self.errors[what].pop(0)
+    def fail(self, action: str) -> None:
+        if self.errors.get(action):
+            raise self.errors[action].pop(0)
 
     def read_offset(self, data: OffsetObject) -> LineOffset:
         return Offset.from_json(data, "lines", Line.from_json)
@@ -336,12 +336,12 @@ class Query:
         assert reached == list(states)
 
     def sliced(self) -> list[str]:
-        found = self.engine.slices(self.offsets[-2], self.offsets[-1])
-        return ["heartbeat" if isinstance(s, HeartbeatSlice) else str(s) for s in found]
+        planned_slices = self.engine.slices(self.offsets[-2], self.offsets[-1])
+        return ["heartbeat" if isinstance(s, HeartbeatSlice) else str(s) for s in planned_slices]
 
     def happened(self) -> list[str]:
-        found, self.source.happened = self.source.happened, []
-        return found
+        log_entries, self.source.happened = self.source.happened, []
+        return log_entries
 
 
 def retriable(code: str = "lines.away", times: int = 1) -> list[Exception]:

@@ -7,6 +7,6 @@ from typing import NoReturn
 import pytest
 
 
-def unscripted(database: str, what: str) -> NoReturn:
+def unscripted(database: str, action: str) -> NoReturn:
     """The test asks for what only a stand-in can be made to do."""
-    pytest.skip(f"a live {database} cannot be made to {what}")
+    pytest.skip(f"a live {database} cannot be made to {action}")

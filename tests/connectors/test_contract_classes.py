@@ -32,9 +32,9 @@ def test_a_method_without_default_is_missed_when_the_object_is_made(
 @pytest.mark.parametrize("attribute", ["server", "position_type", "metrics"])
 def test_a_source_without_an_attribute_is_refused_by_its_name(attribute: str) -> None:
     query = Query(LineSource())
-    kept = ("server", "position_type", "metrics")
+    attributes = ("server", "position_type", "metrics")
     source = SimpleNamespace(
-        **{name: getattr(query.source, name) for name in kept if name != attribute}
+        **{name: getattr(query.source, name) for name in attributes if name != attribute}
     )
     with pytest.raises(TypeError, match=f"must have an attribute {attribute}"):
         Engine(source, query.options, query.engine._waiting, None)  # type: ignore[type-var]

@@ -236,12 +236,12 @@ def test_they_hold_up_no_worker(faulty_package: Path) -> None:
     )
     run = python(faulty_package, "-c", script)
     assert run.stdout == "True\n", run.stderr
-    for what in (
+    for part in (
         "The kernel headrace.streaming.kernels.count_kernel.no_such_kernel",
         "The kernel no_such_module.read",
         "The module no_such_module",
     ):
-        assert f"{what} of the connector breaking cannot be used: " in run.stderr
+        assert f"{part} of the connector breaking cannot be used: " in run.stderr
 
 
 def test_entry_points_name_what_a_source_tree_brings() -> None:

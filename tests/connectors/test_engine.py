@@ -352,9 +352,9 @@ def test_a_blocking_snapshot_that_cannot_begin_is_given_up(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     query = streaming()
-    asked = SignalProgress(blocking=(Pending("t", "id"),), ordinal=3)
+    signal_progress = SignalProgress(blocking=(Pending("t", "id"),), ordinal=3)
     stored = query.source.read_offset(query.offsets[-1])
-    query.offsets.append(replace(stored, signals=asked).to_json())
+    query.offsets.append(replace(stored, signals=signal_progress).to_json())
     query.source.errors["block"] = [error]
     query.polls(State.STREAMING)
     end = query.source.read_offset(query.offsets[-1])
@@ -368,9 +368,9 @@ def test_a_blocking_snapshot_that_cannot_begin_is_given_up(
 @pytest.mark.parametrize("code", ["lines.away", DRIVER_GONE])
 def test_a_blocking_snapshot_that_another_try_may_begin_is_kept(code: str) -> None:
     query = streaming(max_retries=0)
-    asked = SignalProgress(blocking=(Pending("t", "id"),))
+    signal_progress = SignalProgress(blocking=(Pending("t", "id"),))
     stored = query.source.read_offset(query.offsets[-1])
-    query.offsets.append(replace(stored, signals=asked).to_json())
+    query.offsets.append(replace(stored, signals=signal_progress).to_json())
     error = HeadraceError(code, "away", "Wait.", retriable=code != DRIVER_GONE)
     query.source.errors["block"] = [error]
     with pytest.raises(HeadraceError, match=code):
@@ -383,8 +383,8 @@ def test_a_blocking_snapshot_that_another_try_may_begin_is_kept(code: str) -> No
 def test_a_blocking_snapshot_waits_for_the_end_of_the_transaction() -> None:
     query = streaming()
     stored = query.source.read_offset(query.offsets[-1])
-    asked = SignalProgress(blocking=(Pending("t", "id"),))
-    inside = replace(stored, position=Line(0, transaction=4), signals=asked)
+    signal_progress = SignalProgress(blocking=(Pending("t", "id"),))
+    inside = replace(stored, position=Line(0, transaction=4), signals=signal_progress)
     query.offsets.append(inside.to_json())
     query.polls(State.STREAMING)
     query.offsets.append(replace(inside, position=Line(4)).to_json())

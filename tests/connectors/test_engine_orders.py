@@ -50,10 +50,10 @@ class Random(Query):
         self.is_bounded = False
         super().open()
 
-    def count(self, what: str) -> int:
+    def count(self, resource: str) -> int:
         """The number of open snapshots or streams."""
-        opened = sum(event.startswith(f"open {what}") for event in self.source.happened)
-        return opened - self.source.happened.count(f"close {what}")
+        opened = sum(event.startswith(f"open {resource}") for event in self.source.happened)
+        return opened - self.source.happened.count(f"close {resource}")
 
     def do(self, action: str, number: int) -> None:
         source, errors = self.source, self.source.errors

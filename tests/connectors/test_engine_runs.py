@@ -32,12 +32,12 @@ from tests.connectors.lines import (
 @pytest.mark.parametrize("state", [State.SNAPSHOTTING, State.STREAMING, State.BLOCKED])
 def test_an_error_that_may_be_tried_again_is(state: State) -> None:
     query = IN_STATE[state]()
-    what = "poll" if state is State.STREAMING else "chunk"
-    query.source.errors[what] = retriable(times=3)
+    action = "poll" if state is State.STREAMING else "chunk"
+    query.source.errors[action] = retriable(times=3)
     query.source.lines = 2
     query.polls(state)
     assert query.happened().count("disconnect") == 3
-    assert query.source.errors[what] == []
+    assert query.source.errors[action] == []
 
 
 def test_an_error_of_the_driver_is_translated_and_tried_again() -> None:
@@ -84,7 +84,7 @@ def test_after_another_error_the_position_is_not_known(state: State) -> None:
     assert query.engine.state is State.STARTING
     assert "aborted" in query.happened()
     query.polls(state)
-    assert any(what.startswith("check") for what in query.happened())
+    assert any(entry.startswith("check") for entry in query.happened())
 
 
 def test_an_error_that_nobody_knows_is_not_touched() -> None:

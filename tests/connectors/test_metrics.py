@@ -13,15 +13,15 @@ def test_lags_are_exact_but_for_percentiles_within_two_percent(lags: list[int]) 
     metrics = LagMetrics()
     for part in np.array_split(np.array(lags, np.int64), 3):
         metrics.add(part)
-    found = metrics.to_json()
+    metrics_json = metrics.to_json()
     name = "MilliSecondsBehindSource"
-    assert found[name] == lags[-1]
-    assert found[f"{name}MinValue"] == min(lags)
-    assert found[f"{name}MaxValue"] == max(lags)
-    assert found[f"{name}AverageValue"] == sum(lags) // len(lags)
+    assert metrics_json[name] == lags[-1]
+    assert metrics_json[f"{name}MinValue"] == min(lags)
+    assert metrics_json[f"{name}MaxValue"] == max(lags)
+    assert metrics_json[f"{name}AverageValue"] == sum(lags) // len(lags)
     for percent in (50, 95, 99):
         exact = sorted(lags)[-(-len(lags) * percent // 100) - 1]
-        assert abs((found[f"{name}P{percent}"] or 0) - exact) <= exact * 0.021 + 1
+        assert abs((metrics_json[f"{name}P{percent}"] or 0) - exact) <= exact * 0.021 + 1
 
 
 def test_without_lags_there_are_no_numbers() -> None:
@@ -43,18 +43,18 @@ def test_events_and_transactions_are_counted_by_debeziums_names() -> None:
     transactions["commit_ms"] = [999_000, 999_500]
     metrics.saw(rows, transactions, {0: "server.s.t"}, ends_inside=False)
     now[0] = 1002.0
-    found = metrics.to_json()
-    assert found["TotalNumberOfEventsSeen"] == 4
-    assert found["TotalNumberOfCreateEventsSeen"] == 1
-    assert found["TotalNumberOfUpdateEventsSeen"] == 1
-    assert found["TotalNumberOfDeleteEventsSeen"] == 1
-    assert found["NumberOfCommittedTransactions"] == 1
-    assert found["LastTransactionId"] == "700"
-    assert found["LastEvent"] == "operation=m, topic=server.s.t"
-    assert found["SourceEventPosition"] == {"place": 15}
-    assert found["MilliSecondsSinceLastEvent"] == 2000
-    assert found["MilliSecondsBehindSource"] == 500
-    assert found["MilliSecondsBehindSourceMaxValue"] == 1000
+    metrics_json = metrics.to_json()
+    assert metrics_json["TotalNumberOfEventsSeen"] == 4
+    assert metrics_json["TotalNumberOfCreateEventsSeen"] == 1
+    assert metrics_json["TotalNumberOfUpdateEventsSeen"] == 1
+    assert metrics_json["TotalNumberOfDeleteEventsSeen"] == 1
+    assert metrics_json["NumberOfCommittedTransactions"] == 1
+    assert metrics_json["LastTransactionId"] == "700"
+    assert metrics_json["LastEvent"] == "operation=m, topic=server.s.t"
+    assert metrics_json["SourceEventPosition"] == {"place": 15}
+    assert metrics_json["MilliSecondsSinceLastEvent"] == 2000
+    assert metrics_json["MilliSecondsBehindSource"] == 500
+    assert metrics_json["MilliSecondsBehindSourceMaxValue"] == 1000
     metrics.lag.reset()
     assert metrics.to_json()["MilliSecondsBehindSource"] == -1
     assert metrics.to_json()["TotalNumberOfEventsSeen"] == 4
@@ -69,17 +69,17 @@ def test_a_snapshot_is_running_then_completed_or_aborted() -> None:
     metrics.began(["s.a", "s.b"])
     metrics.planned(1, {0: 100})
     now[0] = 12.5
-    found = metrics.to_json()
-    assert (found["TotalTableCount"], found["RemainingTableCount"]) == (2, 1)
-    assert found["SnapshotRunning"]
-    assert found["SnapshotDurationInSeconds"] == 7
-    assert found["RowsScanned"] == {"s.a": 100}
+    metrics_json = metrics.to_json()
+    assert (metrics_json["TotalTableCount"], metrics_json["RemainingTableCount"]) == (2, 1)
+    assert metrics_json["SnapshotRunning"]
+    assert metrics_json["SnapshotDurationInSeconds"] == 7
+    assert metrics_json["RowsScanned"] == {"s.a": 100}
     metrics.completed()
     metrics.skipped()
-    found = metrics.to_json()
-    assert found["SnapshotCompleted"]
+    metrics_json = metrics.to_json()
+    assert metrics_json["SnapshotCompleted"]
     for name in ("SnapshotRunning", "SnapshotSkipped", "SnapshotAborted"):
-        assert not found[name]
+        assert not metrics_json[name]
     metrics.began(["s.a"])
     metrics.aborted()
     assert metrics.to_json()["SnapshotAborted"]

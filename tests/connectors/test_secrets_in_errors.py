@@ -54,16 +54,16 @@ def of_postgresql(text: str, password: str) -> HeadraceError:
 
 def of_db2(text: str, password: str) -> HeadraceError:
     config = Db2Config.parse({**_SQL, "database.password": password})
-    found = db2.translate(db2.DriverError(text), config)
-    assert found is not None
-    return found
+    translated = db2.translate(db2.DriverError(text), config)
+    assert translated is not None
+    return translated
 
 
 def of_oracle(text: str, password: str) -> HeadraceError:
     config = OracleConfig.parse({**_SQL, "database.password": password})
-    found = oracle.translate(oracle.DriverError(text), config)
-    assert found is not None
-    return found
+    translated = oracle.translate(oracle.DriverError(text), config)
+    assert translated is not None
+    return translated
 
 
 def _mongo(password: str) -> MongoConfig:
@@ -121,8 +121,8 @@ def test_a_password_that_is_in_the_drivers_words_changes_no_code(
     passwords = {*words, text.strip()[-20:], text[:9], *(word[:4] for word in words)}
     for password in filter(str.strip, passwords):
         error = translated(text, password)
-        shown = (error.code, error.remedy, error.retriable)
-        assert shown == (plain.code, plain.remedy, plain.retriable), password
+        error_fields = (error.code, error.remedy, error.retriable)
+        assert error_fields == (plain.code, plain.remedy, plain.retriable), password
 
 
 def test_a_real_server_that_does_not_know_the_user_says_so_whatever_the_password_is(
@@ -159,14 +159,14 @@ def test_a_percent_encoded_password_of_a_connection_string_is_hidden_in_both_for
     string = "mongodb://u:p%40ss%2Fw%C3%B6rd@h/?tlsCertificateKeyFilePassword=key-word-1"
     config = MongoConfig.parse({"topic.prefix": "p", "mongodb.connection.string": string})
     for text in ("p%40ss%2Fw%C3%B6rd", "p%40ss%2fw%c3%b6rd", "p@ss/wörd", "key-word-1"):
-        shown = mongodb.translate(AutoReconnect(f"login ({text})"), config).message
-        assert f"login ({HIDDEN})" in shown
+        message = mongodb.translate(AutoReconnect(f"login ({text})"), config).message
+        assert f"login ({HIDDEN})" in message
 
 
 def test_no_part_of_a_long_answer_is_cut_before_the_password_in_it_is_hidden() -> None:
     password = "hunter, Timeout: 2" + "x" * 300
-    shown = str(of_mongodb(f"no login for {password}", password))
-    assert "hunter" not in shown
+    error_text = str(of_mongodb(f"no login for {password}", password))
+    assert "hunter" not in error_text
 
 
 def test_sql_of_the_user_with_a_password_is_quoted_without_it(

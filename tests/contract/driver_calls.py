@@ -75,23 +75,23 @@ class Use:
 def uses(driver: Driver, paths: Iterable[Path]) -> list[Use]:
     """Every attribute of the driver's objects that the sources use, in their order."""
     trees = {path: ast.parse(path.read_text()) for path in sorted(paths)}
-    given = _returned(driver, trees.values())
-    found: list[Use] = []
+    returned = _returned(driver, trees.values())
+    driver_uses: list[Use] = []
     for path, tree in trees.items():
-        walk = _Walk(driver, path.name, given)
+        walk = _Walk(driver, path.name, returned)
         walk.visit(tree)  # attributes of self are known after the methods that set them
         walk.found.clear()
         walk.visit(tree)
-        found += dict.fromkeys(walk.found)
-    return found
+        driver_uses += dict.fromkeys(walk.found)
+    return driver_uses
 
 
-def faults(driver: Driver, found: Iterable[Use]) -> list[str]:
+def faults(driver: Driver, driver_uses: Iterable[Use]) -> list[str]:
     """The entries that the table lacks, those that it does not need, and those that the installed
     driver does not have or accept."""
     problems: list[str] = []
     used: set[str] = set()
-    for use in found:
+    for use in driver_uses:
         used.add(use.member)
         member = driver.members.get(use.member)
         if member is None:
@@ -107,8 +107,10 @@ def _problem(driver: Driver, use: Use, member: Member) -> str | None:
     if not hasattr(owner, use.name):
         return "is no attribute of the driver"
     if use.is_set:
-        kept = inspect.getattr_static(owner, use.name)
-        return "cannot be set" if isinstance(kept, property) and kept.fset is None else None
+        attribute = inspect.getattr_static(owner, use.name)
+        return (
+            "cannot be set" if isinstance(attribute, property) and attribute.fset is None else None
+        )
     if use.call is None:
         return None
     called = getattr(owner, use.name)
@@ -118,8 +120,8 @@ def _problem(driver: Driver, use: Use, member: Member) -> str | None:
     except (TypeError, ValueError):
         return "has no signature: write the manual's into the table"
     if member.documented is None and inspect.isclass(owner):
-        kept = inspect.getattr_static(owner, use.name)
-        shift = not isinstance(kept, classmethod | staticmethod)
+        attribute = inspect.getattr_static(owner, use.name)
+        shift = not isinstance(attribute, classmethod | staticmethod)
     arguments = [None] * (use.call.positional + shift)
     bind = signature.bind_partial if use.call.is_open else signature.bind
     try:
@@ -140,10 +142,16 @@ def _returned(driver: Driver, trees: Iterable[ast.Module]) -> dict[str, _Returne
                 walk.visit(node)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                made = _Returned(walk.annotated(node.returns), *_taken(node.args))
-                by_name.setdefault(node.name, []).append(made)
-    unambiguous = {name: made for name, made in by_name.items() if len({m.kind for m in made}) == 1}
-    returned = {name: made[0] for name, made in unambiguous.items() if made[0].kind}
+                return_type = _Returned(walk.annotated(node.returns), *_taken(node.args))
+                by_name.setdefault(node.name, []).append(return_type)
+    unambiguous = {
+        name: candidates
+        for name, candidates in by_name.items()
+        if len({m.kind for m in candidates}) == 1
+    }
+    returned = {
+        name: candidates[0] for name, candidates in unambiguous.items() if candidates[0].kind
+    }
     return returned | {name: _Returned(kind, 0, None) for name, kind in driver.given.items()}
 
 
@@ -164,19 +172,21 @@ class _Returned:
 def _taken(arguments: ast.arguments) -> tuple[int, int | None]:
     """The least and the largest number of arguments, without `self`."""
     positional = [*arguments.posonlyargs, *arguments.args]
-    own = len(positional) - (positional[:1] != [] and positional[0].arg in ("self", "cls"))
+    parameter_count = len(positional) - (
+        positional[:1] != [] and positional[0].arg in ("self", "cls")
+    )
     required = sum(default is None for default in arguments.kw_defaults)
-    least = own - len(arguments.defaults) + required
+    least = parameter_count - len(arguments.defaults) + required
     if arguments.vararg or arguments.kwarg:
         return least, None
-    return least, own + len(arguments.kwonlyargs)
+    return least, parameter_count + len(arguments.kwonlyargs)
 
 
 class _Walk(ast.NodeVisitor):
     """Follows the driver's objects through one file. `found` are the uses."""
 
-    def __init__(self, driver: Driver, file: str, given: Mapping[str, _Returned]) -> None:
-        self._driver, self._file, self._given = driver, file, given
+    def __init__(self, driver: Driver, file: str, returned: Mapping[str, _Returned]) -> None:
+        self._driver, self._file, self._given = driver, file, returned
         self._named = driver.named.get(file, {})
         self._names: list[dict[str, str]] = [dict(self._named)]
         self._attributes: dict[str, str] = {}
@@ -220,8 +230,12 @@ class _Walk(ast.NodeVisitor):
             return str(module)
         if (name in _PASSING or name in self._driver.through) and node.args:
             return self.kind(node.args[0])
-        own = self._given.get(name)
-        return own.kind if own is not None and own.takes(node) else self.kind(node.func)
+        return_type = self._given.get(name)
+        return (
+            return_type.kind
+            if return_type is not None and return_type.takes(node)
+            else self.kind(node.func)
+        )
 
     def _gives(self, owner: str, name: str) -> str:
         inner = f"{owner}.{name}"

@@ -64,8 +64,10 @@ class Run(ConnectorReader):
     def _event(self, record: Mapping[str, Any]) -> Event:
         """The event of a record of this run; conditions call this after each micro-batch."""
         sequence = record["sequence"]
-        kept, event = self._events.get(sequence, (None, None))
-        if kept is not record or event is None:  # one that is read again has the same sequence
+        parsed_record, event = self._events.get(sequence, (None, None))
+        if (
+            parsed_record is not record or event is None
+        ):  # one that is read again has the same sequence
             event = self.subject.event(record)
             self._events[sequence] = record, event
         return event

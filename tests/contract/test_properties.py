@@ -160,13 +160,13 @@ def test_each_value_of_each_property_is_usable_everywhere_or_refused_by_its_name
     for text in _texts(connector, declaration):
         needed = TOGETHER.get(declaration.name) or TOGETHER.get(f"{declaration.name}={text}", {})
         properties = {**minimal, **needed, declaration.name: text}
-        given, refusal = _options(properties)
+        property_options, refusal = _options(properties)
         if refusal is not None:
             assert declaration.name in refusal.message
             is_refused = refusal.code == "config.not_supported"
             assert is_refused or _is_refused(declaration, text), refusal
             continue
-        config = parse_options(given)
+        config = parse_options(property_options)
         accepted.append(text)
         _is_usable(config)
         beside = parse_options(options({**minimal, **needed})) if needed else without

@@ -47,8 +47,8 @@ MERGE = {"transforms_route_regex": "(.*)(things|marks)"}
 
 def unwrap(subject: Subject) -> dict[str, str]:
     """A chain with the transform that puts this database's rows in place of envelopes."""
-    own = {f"transforms_unwrap_{name}": text for name, text in subject.unwrapping.items()}
-    return _UNWRAP | own
+    options = {f"transforms_unwrap_{name}": text for name, text in subject.unwrapping.items()}
+    return _UNWRAP | options
 
 
 def unwrapped(subject: Subject, record: Mapping[str, Any]) -> Event:
@@ -81,10 +81,10 @@ _SHAPES = PerShape(_lengths)
 @transform(ordering=Ordering.KEEPS_KEY)
 def with_length(records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
     """Adds the length of `text`."""
-    made = _SHAPES(records.shape)
-    if made is None:
+    extended_shape = _SHAPES(records.shape)
+    if extended_shape is None:
         return [records]
-    shape, text, length = made
+    shape, text, length = extended_shape
     lengths = pc.utf8_length(values(records, text))
     return [with_values(records, length, lengths).with_shape(shape)]
 
@@ -182,11 +182,11 @@ def test_the_records_of_one_key_keep_their_order_where_topics_become_one(subject
     rows: dict[str, dict[int, str]] = {"things": {}, "marks": {}}
     with Run.start(subject, headrace_slices=3, **merged) as run:
         for transaction in EVERYTHING:
-            for collection, held in rows.items():
+            for collection, table_rows in rows.items():
                 subject.apply(collection, transaction.changes, rolled_back=transaction.rolled_back)
                 if transaction.rolled_back:
                     continue
-                events = subject.logged(apply(held, transaction.changes))
+                events = subject.logged(apply(table_rows, transaction.changes))
                 for event in events:
                     expected.setdefault(event.key, []).append(event)
         delivered: dict[int, list[Event]] = {}

@@ -14,8 +14,8 @@ AVRO = NameAdjustment(NameAdjustmentMode.AVRO, NameAdjustmentMode.AVRO)
 def clashes(
     *tables: tuple[str, str], topics: TopicNames | None = None, names: NameAdjustment = AS_NAMED
 ) -> list[tuple[str, tuple[str, ...]]]:
-    found = name_clashes(tables, topics or TopicNames("p"), names)
-    return [(clash.kind, clash.tables) for clash in found]
+    table_clashes = name_clashes(tables, topics or TopicNames("p"), names)
+    return [(clash.kind, clash.tables) for clash in table_clashes]
 
 
 def test_names_that_kafka_does_not_distinguish_share_a_topic() -> None:

@@ -66,8 +66,8 @@ def test_adjusted_names_are_avros(name: str) -> None:
 
 
 @given(st.lists(names, unique=True, max_size=8))
-def test_unicode_adjustment_keeps_names_distinct(found: list[str]) -> None:
-    assert len({UNICODE.field(name) for name in found}) == len(found)
+def test_unicode_adjustment_keeps_names_distinct(field_names: list[str]) -> None:
+    assert len({UNICODE.field(name) for name in field_names}) == len(field_names)
 
 
 def test_a_leading_digit_is_kept_after_an_underscore() -> None:

@@ -71,8 +71,8 @@ def test_a_decimal_at_a_scale_is_the_same_number_or_refused(
 @given(st.integers(-(10**30), 10**30), st.integers(-20, 20))
 def test_a_variable_scale_is_the_smallest(number: int, exponent: int) -> None:
     sign, digits, _ = Decimal(number).as_tuple()
-    made = decimals.variable_scale(Decimal((sign, digits, exponent)))
-    scale, data = made["scale"], made["value"]
+    scaled = decimals.variable_scale(Decimal((sign, digits, exponent)))
+    scale, data = scaled["scale"], scaled["value"]
     assert isinstance(scale, int)
     assert isinstance(data, bytes)
     unscaled = int.from_bytes(data, "big", signed=True)

@@ -176,9 +176,11 @@ TABLE = Driver(
 
 
 def test_everything_that_is_used_of_the_client_is_there_and_takes_its_arguments() -> None:
-    own = "headrace.kafka.client"
-    found = [use for use in uses(TABLE, FILES) if use.owner != own or use.member in TABLE.members]
-    assert faults(TABLE, found) == []
+    own_module = "headrace.kafka.client"
+    client_uses = [
+        use for use in uses(TABLE, FILES) if use.owner != own_module or use.member in TABLE.members
+    ]
+    assert faults(TABLE, client_uses) == []
 
 
 def test_signatures_are_those_of_the_packages_docstrings() -> None:

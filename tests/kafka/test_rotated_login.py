@@ -67,7 +67,7 @@ class Passwords:
         """A channel with a password, and a sink and a history with Java's login, in these files."""
         server, sink = self._server, "headrace.sink.kafka.producer"
         history = "schema.history.internal"
-        own = {
+        options = {
             "security.protocol": "SASL_SSL",
             "ssl.ca.location": str(server.ca),
             "sasl.mechanism": "SCRAM-SHA-256",
@@ -75,9 +75,11 @@ class Passwords:
         }
         jaas = f"${{dir:{self._folder}:jaas}}"
         prefixes = ("signal.consumer", sink, f"{history}.consumer", f"{history}.producer")
-        given = {f"{prefix}.{name}": text for prefix in prefixes for name, text in own.items()}
+        properties = {
+            f"{prefix}.{name}": text for prefix in prefixes for name, text in options.items()
+        }
         return Config.parse(
-            given
+            properties
             | {
                 "topic.prefix": "p",
                 "signal.enabled.channels": "kafka",
@@ -96,9 +98,9 @@ class Passwords:
 
 @pytest.fixture
 def passwords(rotating: RotatingKafka, tmp_path: Path) -> Passwords:
-    made = Passwords(rotating, tmp_path)
-    made.set(FIRST)
-    return made
+    kafka_passwords = Passwords(rotating, tmp_path)
+    kafka_passwords.set(FIRST)
+    return kafka_passwords
 
 
 def until(works: Callable[[], bool]) -> None:
@@ -137,8 +139,8 @@ def test_clients_that_are_kept_log_in_with_the_new_password(
         return producer.flush(PATIENCE_SECONDS) == 0
 
     def signalled(number: int) -> bool:
-        found, places[:] = signals.take(tuple(places))
-        return any(signal.id == f"s{number}" for signal in found)
+        taken_signals, places[:] = signals.take(tuple(places))
+        return any(signal.id == f"s{number}" for signal in taken_signals)
 
     places: list[object] = []
     try:

@@ -30,9 +30,9 @@ def test_the_least_recently_used_ids_go_first(keys: list[int], limit: int) -> No
     ids = SchemaIds(limit)
     recent: list[int] = []
     for key in keys:
-        asked: list[int] = []
-        assert ids.of(bytes([key]), lambda key=key, asked=asked: asked.append(key) or key) == key  # type: ignore[misc]
-        assert bool(asked) == (key not in recent)
+        calls: list[int] = []
+        assert ids.of(bytes([key]), lambda key=key, calls=calls: calls.append(key) or key) == key  # type: ignore[misc]
+        assert bool(calls) == (key not in recent)
         recent = [*(each for each in recent if each != key), key][-limit:]
         assert len(ids) == len(recent)
 

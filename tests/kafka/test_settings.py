@@ -16,8 +16,8 @@ from headrace.kafka.settings import (
 PURPOSE = Purpose("area", "the test", "the test has kafka", "some.consumer", "some.brokers")
 
 
-def translated(**given: str) -> dict[str, str]:
-    names = {name.replace("_", "."): text for name, text in given.items()}
+def translated(**properties: str) -> dict[str, str]:
+    names = {name.replace("_", "."): text for name, text in properties.items()}
     return client_settings(PURPOSE, names, "broker:9092")
 
 

@@ -56,5 +56,5 @@ def test_fifty_keys_are_a_filter_that_is_checked(
             literals = sqlglot.parse_one(checked, dialect=dialect).find_all(exp.Literal)
             texts = sorted(each.this for each in literals if each.is_string)
             place = {"b": 0}.get(names[0], 1)
-            wanted = [key[place] for key in of if len(names) > place]
-            assert texts == sorted(map(str, wanted if names != ["a"] else []))
+            key_values = [key[place] for key in of if len(names) > place]
+            assert texts == sorted(map(str, key_values if names != ["a"] else []))

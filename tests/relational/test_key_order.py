@@ -33,9 +33,9 @@ def test_the_condition_takes_the_rows_after_the_bound_and_its_not_the_others(
     connection.executemany("INSERT INTO t VALUES (?, ?, ?)", present)
     condition = is_beyond(COLUMNS, [None if value is None else literal(value) for value in bound])
     for text, expected in ((condition, True), (f"NOT {condition}", False)):
-        taken = connection.execute(f"SELECT a, b, c FROM t WHERE {text}").fetchall()
+        selected_rows = connection.execute(f"SELECT a, b, c FROM t WHERE {text}").fetchall()
         expected_rows = [row for row in present if (order(row) > order(bound)) is expected]
-        assert sorted(map(order, taken)) == sorted(map(order, expected_rows))
+        assert sorted(map(order, selected_rows)) == sorted(map(order, expected_rows))
     connection.close()
 
 
@@ -52,7 +52,7 @@ def test_rows_are_compared_column_by_column_as_whole_ones(
     every = list(product(range(4), repeat=3))
     connection.executemany("INSERT INTO t VALUES (?, ?, ?)", every)
     condition = by_columns(["a", "b", "c"][:width], operator, [str(v) for v in bound[:width]])
-    taken = connection.execute(f"SELECT a, b, c FROM t WHERE {condition}").fetchall()
+    selected_rows = connection.execute(f"SELECT a, b, c FROM t WHERE {condition}").fetchall()
     compare = COMPARISONS[operator]
-    assert sorted(taken) == [row for row in every if compare(row[:width], bound[:width])]
+    assert sorted(selected_rows) == [row for row in every if compare(row[:width], bound[:width])]
     connection.close()

@@ -44,10 +44,10 @@ def event(number: int, *, schemas: bool = False) -> dict[str, Any]:
 
 
 def test_an_event_has_the_members_of_debezium() -> None:
-    made = event(0)
-    assert made["topic"] == "fulfillment"
-    assert made["key"] == {"databaseName": "TESTDB"}
-    value = made["value"]
+    change_event = event(0)
+    assert change_event["topic"] == "fulfillment"
+    assert change_event["key"] == {"databaseName": "TESTDB"}
+    value = change_event["value"]
     assert list(value) == [
         "source", "ts_ms", "databaseName", "schemaName", "ddl", "tableChanges",
     ]  # fmt: skip
@@ -63,21 +63,21 @@ def test_an_event_has_the_members_of_debezium() -> None:
 
 
 def test_a_change_of_the_stream_has_an_empty_database() -> None:
-    made = event(1)
-    assert made["key"] == {"databaseName": ""}
-    assert (made["value"]["databaseName"], made["value"]["ddl"]) == ("", "N/A")
+    change_event = event(1)
+    assert change_event["key"] == {"databaseName": ""}
+    assert (change_event["value"]["databaseName"], change_event["value"]["ddl"]) == ("", "N/A")
 
 
 def test_its_schema_is_that_of_debezium() -> None:
-    made = event(2, schemas=True)
-    assert made["key"]["schema"]["name"] == "io.debezium.connector.db2.SchemaChangeKey"
-    schema = made["value"]["schema"]
+    change_event = event(2, schemas=True)
+    assert change_event["key"]["schema"]["name"] == "io.debezium.connector.db2.SchemaChangeKey"
+    schema = change_event["value"]["schema"]
     assert (schema["name"], schema["version"]) == ("io.debezium.connector.db2.SchemaChangeValue", 1)
     (changes,) = (field for field in schema["fields"] if field["field"] == "tableChanges")
     recorded = json.loads(EVENTS.read_text().split("\n")[2])
     assert load_schema(changes) == load_schema(recorded["schema"])
-    assert made["value"]["payload"]["tableChanges"] == recorded["payload"]
-    assert made["key"]["payload"] == {"databaseName": ""}
+    assert change_event["value"]["payload"]["tableChanges"] == recorded["payload"]
+    assert change_event["key"]["payload"] == {"databaseName": ""}
 
 
 def test_its_facts_travel_to_tasks() -> None:

@@ -28,10 +28,10 @@ def test_an_expression_matches_the_names_that_it_matches_in_the_include_lists(
     except ValueError:
         return
     try:
-        found = matching(expression, NAMES)
+        matched_names = matching(expression, NAMES)
     except ValueError:
         return  # possessive, or a repetition of a repetition
-    assert found == [name for name in NAMES if pattern.fullmatch(name)]
+    assert matched_names == [name for name in NAMES if pattern.fullmatch(name)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_name_with_quotes_names_the_table_with_the_dot() -> None:
 
 
 def conditions(action: ExecuteSnapshot) -> dict[str, str | None]:
-    return {found.name: found.condition for found in tables_to_read("1", action, NAMES)}
+    return {table.name: table.condition for table in tables_to_read("1", action, NAMES)}
 
 
 def test_the_single_condition_is_for_all_tables_and_the_list_wins_for_its_own() -> None:

@@ -77,8 +77,8 @@ def test_a_notification_shows_what_its_position_shows(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_snapshot_show_what_its_position_shows() -> None:
-    shown = SnapshotSource.shown(None, Timed(PLACE))  # type: ignore[arg-type]
-    place = SnapshotPlace(PLACE, shown, WIDE, 1, None, blocking=False)
+    shown_position = SnapshotSource.shown(None, Timed(PLACE))  # type: ignore[arg-type]
+    place = SnapshotPlace(PLACE, shown_position, WIDE, 1, None, blocking=False)
     query = ChunkQuery(Chunk(0, 1, ChunkKind.WHOLE), None, JournalFacts("s.a", "a"))
     settings = EventSettings("s", JournalSource(), run="r")
     ((records,),) = ChunkSlice((query,), Reader(), place, Sequences(1), settings).read()

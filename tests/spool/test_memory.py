@@ -83,13 +83,13 @@ def test_records_of_one_frame_share_its_copy() -> None:
 def frames(draw: st.DrawFn) -> list[tuple[list[bytes], list[tuple[int, ...]], int]]:
     """Frames: their images one after the other, for each record the images (1-based, 0: none) of
     old, new and other, and the record's transaction."""
-    found = []
+    drawn_frames = []
     for _ in range(draw(st.integers(0, 12))):
         images = draw(st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=3))
         image = st.integers(0, len(images))
         records = draw(st.lists(st.tuples(image, image, image), min_size=1, max_size=3))
-        found.append((images, records, draw(st.integers(0, 4))))
-    return found
+        drawn_frames.append((images, records, draw(st.integers(0, 4))))
+    return drawn_frames
 
 
 @given(frames())

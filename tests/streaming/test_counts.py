@@ -35,32 +35,34 @@ def test_counts_are_those_of_a_plain_model(transactions: list[list[int]], steps:
     for tables in transactions:
         operations += [BEGIN, *(ord("c") for _ in tables), ENDING]
         relations += [0, *tables, 0]
-        seen: Counter[str] = Counter()
+        events_by_table: Counter[str] = Counter()
         expected.append((0, 0))
         for total, table in enumerate(tables, 1):
-            seen[NAMES[table]] += 1
-            expected.append((total, seen[NAMES[table]]))
+            events_by_table[NAMES[table]] += 1
+            expected.append((total, events_by_table[NAMES[table]]))
         expected.append((len(tables), None))
-        endings.append([(name, seen[name]) for name in hash_map_order(list(seen))])
+        endings.append(
+            [(name, events_by_table[name]) for name in hash_map_order(list(events_by_table))]
+        )
     index = SegmentIndex(row_kernel.END)
     rows = np.zeros(len(operations), ROW)
     rows["operation"], rows["relation"], rows["kind"] = operations, relations, 2
     index.rows[: len(rows)] = rows
     counts = TransactionCounts()
     counts.know(NAMES)
-    done = 0
-    while done < len(rows):
+    counted = 0
+    while counted < len(rows):
         # Rows come in pieces of any size.
-        step = min(steps[done % len(steps)], len(rows) - done)
-        counts.count(index, done, done + step)
-        done += step
+        step = min(steps[counted % len(steps)], len(rows) - counted)
+        counts.count(index, counted, counted + step)
+        counted += step
     index.row_count = len(rows)
     orders = index.orders[: index.row_count]
-    found = [
+    read_counts = [
         (int(o["total"]), None if operation == ENDING else int(o["collection"]))
         for o, operation in zip(orders, operations, strict=True)
     ]
-    assert found == expected
+    assert read_counts == expected
     size = counts.endings_size(index, rows, orders)
     memory = np.zeros(size + 64, np.uint8)
     used = counts.write_endings(index, rows, orders, memory, 1000, 0)

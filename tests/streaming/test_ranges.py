@@ -74,19 +74,19 @@ class Log:
 
 
 def expected_count(
-    log: Log, done: int, after: PostgresPosition, limit: Limit, cut_open: bool
+    log: Log, delivered: int, after: PostgresPosition, limit: Limit, cut_open: bool
 ) -> int | None:
     """The number of rows of the next range."""
-    rest = log.sizes[done:]
+    rest = log.sizes[delivered:]
     totals = list(itertools.accumulate(rest))
     allowed = sum(total <= limit.max_bytes for total in totals)
     if limit.max_rows:
         allowed = min(allowed, limit.max_rows)
-    barrier = min((b - done for b in log.barriers if b > done), default=None)
+    barrier = min((b - delivered for b in log.barriers if b > delivered), default=None)
     more = allowed < len(rest)
     if barrier is not None and barrier <= allowed:
         allowed, more = barrier, True
-    ends = [rows - done for rows, end_lsn in log.ends if end_lsn > after.lsn_commit]
+    ends = [rows - delivered for rows, end_lsn in log.ends if end_lsn > after.lsn_commit]
     commits = [count for count in ends if count <= allowed]
     if commits:
         return commits[-1]
@@ -95,7 +95,8 @@ def expected_count(
     borders = [
         count
         for count in range(1, len(rest) + 1)
-        if count == len(rest) or log.messages[done + count] != log.messages[done + count - 1]
+        if count == len(rest)
+        or log.messages[delivered + count] != log.messages[delivered + count - 1]
     ]
     return max((count for count in borders if count <= allowed), default=borders[0])
 
@@ -123,16 +124,16 @@ def test_ranges_end_where_the_limits_say(
             log.barrier()
     limit, after = Limit(max_bytes, max_rows), START
     while True:
-        done = log.delivered(after)
-        count = expected_count(log, done, after, limit, cut_open)
-        found = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
-        assert (None if found is None else found.rows) == count
-        if found is None or count is None:
+        delivered = log.delivered(after)
+        count = expected_count(log, delivered, after, limit, cut_open)
+        range_end = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
+        assert (None if range_end is None else range_end.rows) == count
+        if range_end is None or count is None:
             break
-        assert log.delivered(found.position) == done + count
-        assert found.bytes == sum(log.sizes[done : done + count])
-        assert found.position != after
-        after = found.position
+        assert log.delivered(range_end.position) == delivered + count
+        assert range_end.bytes == sum(log.sizes[delivered : delivered + count])
+        assert range_end.position != after
+        after = range_end.position
 
 
 @given(steps(), st.integers(1, 60), st.integers(0, 12), st.booleans())
@@ -158,17 +159,17 @@ def test_a_backlog_that_is_asked_while_the_spool_grows_answers_as_a_new_one_does
         log.pieces = [
             piece for piece in log.pieces if piece is current or not is_delivered(piece, after)
         ]
-        found = backlog.end(log.pieces, cut_open=cut_open)
-        assert found == Backlog(after, limit).end(log.pieces, cut_open=cut_open)
+        range_end = backlog.end(log.pieces, cut_open=cut_open)
+        assert range_end == Backlog(after, limit).end(log.pieces, cut_open=cut_open)
         summed = sum(len(totals) for totals in backlog._totals)
         assert summed <= sum(piece.index.row_count for piece in log.pieces)
-        if found is not None:
+        if range_end is not None:
             rest = sum(
-                rows_until(piece.index.rows_now(), found.position) < piece.index.row_count
+                rows_until(piece.index.rows_now(), range_end.position) < piece.index.row_count
                 for piece in log.pieces
             )
-            assert holds_rows(log.pieces, found.position) == bool(rest)
-            after = found.position
+            assert holds_rows(log.pieces, range_end.position) == bool(rest)
+            after = range_end.position
             backlog = Backlog(after, limit)
 
 
@@ -184,10 +185,10 @@ def test_a_limit_inside_the_first_message_of_a_segment_ends_the_range_before_it(
     log.message(100, 5, 3, 10)
     for ordinal in range(6, 1000):
         log.message(100, ordinal, 1, 10)
-    found = cut(log, 5)
-    assert found is not None
-    assert (found.rows, found.position.txn_index) == (4, 4)
-    assert log.delivered(found.position) == 4
+    range_end = cut(log, 5)
+    assert range_end is not None
+    assert (range_end.rows, range_end.position.txn_index) == (4, 4)
+    assert log.delivered(range_end.position) == 4
 
 
 def test_a_barrier_at_the_start_of_a_segment_ends_the_range_before_it() -> None:
@@ -196,9 +197,9 @@ def test_a_barrier_at_the_start_of_a_segment_ends_the_range_before_it() -> None:
     log.roll()
     log.barrier()
     log.message(100, 2, 1, 10)
-    found = cut(log, 0)
-    assert found is not None
-    assert found.rows == 1
+    range_end = cut(log, 0)
+    assert range_end is not None
+    assert range_end.rows == 1
 
 
 class Undivided(PostgresPosition):
@@ -222,22 +223,22 @@ def test_a_transaction_that_is_not_parted_is_a_range_however_large_it_is(
             position, ordinal = position + 100, 0
         elif kind == "roll":
             log.roll()
-    limit, done = Limit(max_bytes, max_rows), 0
+    limit, delivered = Limit(max_bytes, max_rows), 0
     after: PostgresPosition = Undivided(50)
     commits = [rows for rows, _ in log.ends]
     while True:
-        totals = list(itertools.accumulate(log.sizes[done:]))
+        totals = list(itertools.accumulate(log.sizes[delivered:]))
         allowed = sum(total <= max_bytes for total in totals)
         if max_rows:
             allowed = min(allowed, max_rows)
-        rest = [rows - done for rows in commits if rows > done]
+        rest = [rows - delivered for rows in commits if rows > delivered]
         fitting = [count for count in rest if count <= allowed]
         expected = fitting[-1] if fitting else None
         if expected is None and rest and (allowed < len(totals) or cut_open):
             expected = rest[0]
-        found = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
-        assert (None if found is None else found.rows) == expected
-        if found is None:
+        range_end = Backlog(after, limit).end(log.pieces, cut_open=cut_open)
+        assert (None if range_end is None else range_end.rows) == expected
+        if range_end is None:
             return
-        assert found.bytes == totals[found.rows - 1]
-        done, after = done + found.rows, Undivided(found.position.lsn_commit)
+        assert range_end.bytes == totals[range_end.rows - 1]
+        delivered, after = delivered + range_end.rows, Undivided(range_end.position.lsn_commit)

@@ -91,21 +91,21 @@ def test_rows_without_a_place_are_left_out_with_a_word(caplog: pytest.LogCapture
 
 def test_a_fetch_is_bounded_by_what_its_rows_could_hold() -> None:
     """Rows that were small so far may all be large from now on."""
-    asked: list[int] = []
+    row_counts: list[int] = []
 
     class Asked(Rows):
         def _take(self, rows: int) -> Sequence[Row]:
-            asked.append(rows)
+            row_counts.append(rows)
             return super()._take(rows)
 
     def most(widest_row: int, tables: int) -> int:
-        asked.clear()
+        row_counts.clear()
         rows = [(lsn(7), lsn(10 + n), "I", n) for n in range(2000)]
         table = ChangeTable(
             Asked(rows, (2000,)), IMAGES, 0, ("ASNCDC", "CD"), 10_000, tables, widest_row
         )
         written([table])
-        return max(asked)
+        return max(row_counts)
 
     assert most(100, 1) == 10_000
     assert most(20_000, 1) * 20_000 <= 64 << 20
@@ -139,19 +139,19 @@ def test_every_transaction_comes_once_and_in_order(
         for letter in letters:
             place = lsn((number + 1) << 60, size), lsn(next(intents), size)
             rows[table].append((*place, letter, next(ids)))
-    for own in rows.values():
-        own.sort(key=lambda row: row[:2])
+    for table_rows in rows.values():
+        table_rows.sort(key=lambda row: row[:2])
     sizes = [data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)) for _ in rows]
-    tables = [change_table(own, table, sizes[table]) for table, own in rows.items()]
+    tables = [change_table(table_rows, table, sizes[table]) for table, table_rows in rows.items()]
     assert list(read(written(tables, size))) == model(rows)
 
 
 def model(rows: dict[int, list[Row]]) -> list[Transaction]:
     """The same transactions, computed one row after the other."""
     changes: dict[bytes, list[tuple[bytes, Change]]] = {}
-    for table, own in rows.items():
-        for commit, group in itertools.groupby(own, key=lambda row: row[0]):
-            made = changes.setdefault(commit, [])
+    for table, table_rows in rows.items():
+        for commit, group in itertools.groupby(table_rows, key=lambda row: row[0]):
+            commit_changes = changes.setdefault(commit, [])
             waiting = list(group)
             while waiting:
                 first = waiting.pop(0)
@@ -160,15 +160,15 @@ def model(rows: dict[int, list[Row]]) -> list[Transaction]:
                 if first[2] == "D" and waiting and waiting[0][2] == "I":
                     last = waiting.pop(0)
                     kind, ids = "u", (first[3], last[3])
-                made.append((first[1], Change(table, kind, format_lsn(last[1]), ids)))
+                commit_changes.append((first[1], Change(table, kind, format_lsn(last[1]), ids)))
     return [
         Transaction(
             format_lsn(commit),
             int.from_bytes(commit, "big"),
-            tuple(change for _, change in sorted(made, key=lambda pair: pair[0])),
+            tuple(change for _, change in sorted(commit_changes, key=lambda pair: pair[0])),
         )
-        for commit, made in sorted(changes.items())
-        if made
+        for commit, commit_changes in sorted(changes.items())
+        if commit_changes
     ]
 
 

@@ -69,12 +69,12 @@ def error_of(connection: Connection, database: Db2Database, statement: str) -> H
 
 
 def registration_of(connection: Connection, database: Db2Database, table: str) -> Registration:
-    (found,) = (
+    (registration,) = (
         registration
         for registration in registrations(connection, config_of(database))
         if registration.source_table == table
     )
-    return found
+    return registration
 
 
 def test_a_table_is_described_with_columns_key_and_types(
@@ -160,8 +160,8 @@ def test_a_registration_of_a_view_is_not_a_second_one_of_its_table(
     db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
     db2_database.capture.add_table("INV", "THINGS", "CDC_VIEW")
     config = config_of(db2_database)
-    held = [("INV", "THINGS")]
-    assert connection.rows(sql.held_tables(config)) == held
+    held_tables = [("INV", "THINGS")]
+    assert connection.rows(sql.held_tables(config)) == held_tables
     for table in ("IBMSNAP_REGISTER", "IBMSNAP_PRUNCNTL"):
         change_table = "CD_TABLE" if table == "IBMSNAP_REGISTER" else "PHYS_CHANGE_TABLE"
         db2_database.execute(
@@ -170,7 +170,7 @@ def test_a_registration_of_a_view_is_not_a_second_one_of_its_table(
     connection.rollback()
     (registration,) = registrations(connection, config)
     assert registration.change_table == "CDC_INV_THINGS"
-    assert connection.rows(sql.held_tables(config)) == held
+    assert connection.rows(sql.held_tables(config)) == held_tables
     db2_database.execute("UPDATE ASNCDC.IBMSNAP_PRUNCNTL SET SOURCE_VIEW_QUAL = 1")
     connection.rollback()
     assert connection.rows(sql.held_tables(config)) == []
@@ -349,11 +349,13 @@ class Overheard:
             back.join(10)
 
 
-def _pass_on(source: socket.socket, target: socket.socket, kept: bytearray | None = None) -> None:
+def _pass_on(
+    source: socket.socket, target: socket.socket, received: bytearray | None = None
+) -> None:
     with suppress(OSError):
         while sent := source.recv(1 << 16):
-            if kept is not None:
-                kept += sent
+            if received is not None:
+                received += sent
             target.sendall(sent)
 
 

@@ -79,12 +79,12 @@ _UNCOUNTED = (fetchmany,)
 def counted(function: Callable[..., Any]) -> tuple[int, int]:
     """The least and the largest number of a function's arguments, from its errors."""
     counts = []
-    for given in ((), (None,) * 30):
+    for arguments in ((), (None,) * 30):
         with pytest.raises(TypeError) as error:
-            function(*given)
-        found = _COUNT.search(str(error.value))
-        assert found is not None
-        counts.append(int(found[2]))
+            function(*arguments)
+        match = _COUNT.search(str(error.value))
+        assert match is not None
+        counts.append(int(match[2]))
     least, most = counts
     return least, most
 

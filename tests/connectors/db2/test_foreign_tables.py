@@ -53,10 +53,10 @@ def test_a_new_table_that_may_not_be_read_stops_a_start_and_no_stream_that_conti
         database.execute("INSERT INTO INV.LATE VALUES (1, 'a')")
         reader.step_until(lambda: changes_of_late(reader) == 1)
         reader.stop()
-        found = {
+        levels = {
             finding.code: finding.level for finding in check(reader.config, reader.offsets[-1])
         }
-        assert (found[CODE], "error" in found.values()) == ("warning", False)
+        assert (levels[CODE], "error" in levels.values()) == ("warning", False)
         assert {finding.code: finding.level for finding in check(reader.config)}[CODE] == "error"
         database.execute("INSERT INTO INV.LATE VALUES (2, 'b')")
         with caplog.at_level(logging.WARNING, "headrace"):

@@ -43,11 +43,11 @@ def test_the_guides_statements_let_its_user_read(
     prepared: Db2Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "secret-word")
-    given = properties_of(PAGE).with_overrides(where(prepared))
+    properties = properties_of(PAGE).with_overrides(where(prepared))
 
     def wrong(**more: str) -> list[str]:
         config = parse_configuration(
-            given.with_overrides({name.replace("_", "."): text for name, text in more.items()})
+            properties.with_overrides({name.replace("_", "."): text for name, text in more.items()})
         )
         return [finding.code for finding in check(config) if finding.level == "error"]
 

@@ -40,8 +40,8 @@ TABLE = Table(
 )
 
 
-def config(**given: str) -> Db2Config:
-    names = {name.replace("_", "."): text for name, text in given.items()}
+def config(**properties: str) -> Db2Config:
+    names = {name.replace("_", "."): text for name, text in properties.items()}
     return Db2Config.parse(
         {
             "connector.class": "db2",
@@ -62,7 +62,7 @@ def test_records_are_those_of_debeziums_connector() -> None:
     created, altered = ChangeType.CREATE, ChangeType.ALTER
     lsn = (0x20000).to_bytes(16, "big")
     streamed = stream_position((0x30000).to_bytes(16, "big"), (0x20001).to_bytes(16, "big"))
-    made = [
+    records = [
         HistoryRecord({"server": "golden"}, position, at, database, "S", ddl, (change,))
         for position, at, database, ddl, change in (
             *((snapshot_position(lsn), at, "GOLDEN", None,
@@ -71,7 +71,7 @@ def test_records_are_those_of_debeziums_connector() -> None:
             (streamed, 1795410724400, "", "N/A", TableChange(altered, history_table(wider))),
         )
     ]  # fmt: skip
-    assert [record.to_line() for record in made] == recorded()
+    assert [record.to_line() for record in records] == recorded()
 
 
 def recorded() -> list[str]:
@@ -125,12 +125,12 @@ def test_a_table_comes_back_from_its_history(column: Column) -> None:
 
 
 def test_what_the_snapshot_recorded_is_found_after_it(tmp_path: object) -> None:
-    kept = config(headrace_checkpoint_dir=str(tmp_path))
+    stored_config = config(headrace_checkpoint_dir=str(tmp_path))
     table = history_table(TABLE)
-    history = db2_history(kept)
+    history = db2_history(stored_config)
     history.record(snapshot_position(LSN), [TableChange(ChangeType.CREATE, table)])
     later = Db2Position.after_commit(LSN)
-    assert open_tables(kept, later).due(table) is None
+    assert open_tables(stored_config, later).due(table) is None
     changed = replace(table, columns=table.columns[:1])
-    assert open_tables(kept, later).due(changed) is ChangeType.ALTER
-    assert open_tables(kept, Db2Position.at(place_of(LSN))).due(table) is ChangeType.CREATE
+    assert open_tables(stored_config, later).due(changed) is ChangeType.ALTER
+    assert open_tables(stored_config, Db2Position.at(place_of(LSN))).due(table) is ChangeType.CREATE

@@ -82,12 +82,16 @@ def test_another_replica_set_is_refused_at_once(mongodb: MongoServer, attempt: A
 
 
 def test_the_check_says_at_once_that_the_replica_set_is_another_one(mongodb: MongoServer) -> None:
-    given = properties_of(mongodb, mongodb.uri.replace("rs0", "rs1"))
-    (finding,) = check(parse_configuration(given | {"connection.validation.timeout.ms": NEVER}))
+    properties = properties_of(mongodb, mongodb.uri.replace("rs0", "rs1"))
+    (finding,) = check(
+        parse_configuration(properties | {"connection.validation.timeout.ms": NEVER})
+    )
     assert (finding.code, finding.level) == ("mongodb.other_replica_set", "error")
     # A limit that is over when the driver gives up leaves time to ask.
-    given |= {"mongodb.server.selection.timeout.ms": "30000"}
-    (finding,) = check(parse_configuration(given | {"connection.validation.timeout.ms": "200"}))
+    properties |= {"mongodb.server.selection.timeout.ms": "30000"}
+    (finding,) = check(
+        parse_configuration(properties | {"connection.validation.timeout.ms": "200"})
+    )
     assert finding.code == "mongodb.other_replica_set"
 
 
@@ -129,12 +133,14 @@ def test_a_database_that_is_not_there_is_waited_for(
     more = {"capture_scope": scope}
     if scope != "deployment":
         more["capture_target"] = name if scope == "database" else f"{name}.rows"
-    given = mongo_database.properties(**more)
+    properties = mongo_database.properties(**more)
     codes = {
-        finding.code for finding in check(parse_configuration(given)) if finding.level == "warning"
+        finding.code
+        for finding in check(parse_configuration(properties))
+        if finding.level == "warning"
     }
     assert "mongodb.no_collections" in codes
-    reader = Reader(PLAIN | given | {"snapshot.mode": "initial"})
+    reader = Reader(PLAIN | properties | {"snapshot.mode": "initial"})
     reader.step_until(lambda: "snapshot" not in reader.offsets[-1] and len(reader.offsets) > 1)
     assert name not in databases(mongo_database.server)
     mongo_database.collections["rows"].insert_one({"_id": 1})
@@ -250,7 +256,7 @@ def test_a_document_in_which_a_new_name_is_taken_ends_the_query_or_is_left_out(
     ]
     if kind != "stream":
         rows.insert_many(documents)
-    given = PLAIN | mongo_database.properties(
+    properties = PLAIN | mongo_database.properties(
         snapshot_mode="initial" if kind == "initial" else "no_data",
         field_renames=f"{name}.rows.a:b",
         event_processing_failure_handling_mode=mode,
@@ -259,7 +265,7 @@ def test_a_document_in_which_a_new_name_is_taken_ends_the_query_or_is_left_out(
         incremental_snapshot_chunk_size="2",
         errors_max_retries="0",
     )
-    reader = Reader(given)
+    reader = Reader(properties)
 
     def rows_of() -> list[str]:
         topics = (f"headrace.{name}.rows",)

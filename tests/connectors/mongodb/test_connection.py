@@ -19,8 +19,10 @@ STRING = "mongodb://h1:27018,h2/?replicaSet=rs0"
 
 def configure(string: str = STRING, **properties: str) -> MongoConfig:
     """`properties` use `_` for `.`."""
-    given = {name.replace("_", "."): text for name, text in properties.items()}
-    return MongoConfig.parse({"topic.prefix": "p", "mongodb.connection.string": string, **given})
+    named_properties = {name.replace("_", "."): text for name, text in properties.items()}
+    return MongoConfig.parse(
+        {"topic.prefix": "p", "mongodb.connection.string": string, **named_properties}
+    )
 
 
 def options(string: str = STRING, **properties: str) -> Any:
@@ -29,24 +31,24 @@ def options(string: str = STRING, **properties: str) -> Any:
 
 
 def test_properties_become_options_of_the_driver() -> None:
-    made = options(
+    client_options = options(
         mongodb_connect_timeout_ms="1500", mongodb_server_selection_timeout_ms="2500",
         mongodb_socket_timeout_ms="3500", mongodb_heartbeat_frequency_ms="4500",
         mongodb_user="u", mongodb_password="p w", mongodb_authsource="shop",
     )  # fmt: skip
-    assert made.pool_options.connect_timeout == 1.5
-    assert made.server_selection_timeout == 2.5
-    assert made.pool_options.socket_timeout == 3.5
-    assert made._options["heartbeatfrequencyms"] == 4.5
-    assert made.pool_options.appname == "headrace"
-    login = made._options
+    assert client_options.pool_options.connect_timeout == 1.5
+    assert client_options.server_selection_timeout == 2.5
+    assert client_options.pool_options.socket_timeout == 3.5
+    assert client_options._options["heartbeatfrequencyms"] == 4.5
+    assert client_options.pool_options.appname == "headrace"
+    login = client_options._options
     assert (login["username"], login["password"], login["authsource"]) == ("u", "p w", "shop")
 
 
 def test_a_timeout_of_zero_is_no_timeout() -> None:
-    made = options(mongodb_socket_timeout_ms="0", mongodb_connect_timeout_ms="0")
-    assert made.pool_options.socket_timeout is None
-    assert made.pool_options.connect_timeout is None
+    client_options = options(mongodb_socket_timeout_ms="0", mongodb_connect_timeout_ms="0")
+    assert client_options.pool_options.socket_timeout is None
+    assert client_options.pool_options.connect_timeout is None
 
 
 def test_the_connection_string_comes_first() -> None:
@@ -54,15 +56,15 @@ def test_the_connection_string_comes_first() -> None:
         "mongodb://a:b%40c@h1/?replicaSet=rs0&connectTimeoutMS=100&ServerSelectionTimeoutMS=200"
         "&appName=mine&readPreference=secondary&authSource=other"
     )
-    made = options(
+    client_options = options(
         string, mongodb_connect_timeout_ms="1", mongodb_server_selection_timeout_ms="2",
         mongodb_user="u", mongodb_password="p", mongodb_authsource="shop",
     )  # fmt: skip
-    assert made.pool_options.connect_timeout == 0.1
-    assert made.server_selection_timeout == 0.2
-    assert made.pool_options.appname == "mine"
-    assert made.read_preference.name == "Secondary"
-    credentials = made.pool_options._credentials
+    assert client_options.pool_options.connect_timeout == 0.1
+    assert client_options.server_selection_timeout == 0.2
+    assert client_options.pool_options.appname == "mine"
+    assert client_options.read_preference.name == "Secondary"
+    credentials = client_options.pool_options._credentials
     assert (credentials.username, credentials.password) == ("a", "b@c")
     assert credentials.source == "other"
 
@@ -117,8 +119,8 @@ def test_options_of_the_java_driver_are_passed_over_or_translated() -> None:
     with pytest.warns(UserWarning, match="maxlifetimems"):
         assert options(STRING + "&maxLifeTimeMS=5")
     with pytest.warns(UserWarning, match="sslinvalidhostnameallowed"):
-        made = options(STRING + "&ssl=true&sslInvalidHostNameAllowed=true")
-    assert made.pool_options._ssl_context.check_hostname is False
+        client_options = options(STRING + "&ssl=true&sslInvalidHostNameAllowed=true")
+    assert client_options.pool_options._ssl_context.check_hostname is False
 
 
 HOSTS = st.lists(

@@ -37,9 +37,9 @@ SOON = {"mongodb.server.selection.timeout.ms": "1500"}
 
 def configure(server: MongoServer, uri: str | None = None, **properties: str) -> MongoConfig:
     """`properties` use `_` for `.`."""
-    given = {name.replace("_", "."): text for name, text in properties.items()}
+    named_properties = {name.replace("_", "."): text for name, text in properties.items()}
     required = {"topic.prefix": "p", "mongodb.connection.string": uri or server.uri}
-    return MongoConfig.parse({**required, **SOON, **given})
+    return MongoConfig.parse({**required, **SOON, **named_properties})
 
 
 def answer(config: MongoConfig, use: Callable[[Client], object]) -> HeadraceError:
@@ -378,5 +378,5 @@ def test_passwords_do_not_appear_in_errors() -> None:
 def test_a_short_password_is_hidden_where_it_is_one_and_not_inside_of_words() -> None:
     required = {"topic.prefix": "p", "mongodb.connection.string": "mongodb://u:x@h1/"}
     error = AutoReconnect("the user u executes; login (u, x): 'x'")
-    shown = str(translate(error, MongoConfig.parse(required)))
-    assert "executes; login (u, ********): '********'" in shown
+    message = str(translate(error, MongoConfig.parse(required)))
+    assert "executes; login (u, ********): '********'" in message

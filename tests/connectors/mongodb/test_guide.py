@@ -47,12 +47,12 @@ def test_the_guides_commands_prepare_a_server(
                 client[command_line[1] or "admin"].command(command)
         monkeypatch.setenv("CDC_PASSWORD", "secret")
         text = blocks(PAGE, "properties")[0].text
-        given = read_text(text.replace("mongodb://h1,h2/?replicaSet=rs0", server.uri))
+        properties = read_text(text.replace("mongodb://h1,h2/?replicaSet=rs0", server.uri))
         more = {
             "signal.data.collection": "inventory.signals",
             "capture.mode": "change_streams_update_full_with_pre_image",
         }
-        findings = check(parse_configuration(given.with_overrides(more)))
+        findings = check(parse_configuration(properties.with_overrides(more)))
     # One collection of the two keeps images.
     assert [finding.code for finding in findings if finding.level != "ok"] == ["mongodb.no_images"]
     (images,) = (finding for finding in findings if finding.code == "mongodb.no_images")

@@ -142,10 +142,10 @@ def test_lost_history_is_repaired_by_a_new_snapshot_when_needed(
     reader.step_until(lambda: len(reader.records) >= 5)
     rows.insert_one({"_id": 4})
     reader.until(6)
-    shown = [(json.loads(r["value"])["op"], key) for r, key in _with_keys(reader)]
-    assert shown[:2] == [("r", 1), ("c", 2)]
-    assert sorted(shown[2:5]) == [("r", 1), ("r", 2), ("r", 3)]
-    assert shown[5:] == [("c", 4)]
+    operations = [(json.loads(r["value"])["op"], key) for r, key in _with_keys(reader)]
+    assert operations[:2] == [("r", 1), ("c", 2)]
+    assert sorted(operations[2:5]) == [("r", 1), ("r", 2), ("r", 3)]
+    assert operations[5:] == [("c", 4)]
     assert reader.offsets[-1]["epoch"] == reader.offsets[1]["epoch"] + 1
     reader.stop()
 

@@ -174,8 +174,8 @@ def test_the_check_knows_a_sharded_cluster_and_does_not_look_for_its_oplog() -> 
 
 def test_a_mongos_is_of_no_replica_set() -> None:
     with Cluster().server as server:
-        given = properties(f"{server.uri}?replicaSet=rs0")
-        (finding,) = check(parse_configuration(given))
+        server_properties = properties(f"{server.uri}?replicaSet=rs0")
+        (finding,) = check(parse_configuration(server_properties))
     assert (finding.code, finding.level) == ("mongodb.no_replica_set", "error")
     assert "Leave replicaSet= out" in finding.remedy
 
@@ -291,8 +291,8 @@ def test_a_primary_that_cannot_be_reached_from_here_is_named() -> None:
         "primary": hidden,
     }
     with server:
-        given = properties(server.uri) | {"connection.validation.timeout.ms": "300"}
-        (finding,) = check(parse_configuration(given))
+        server_properties = properties(server.uri) | {"connection.validation.timeout.ms": "300"}
+        (finding,) = check(parse_configuration(server_properties))
     assert finding.code == "mongodb.unreachable"
     assert hidden in finding.message
     assert "rs.conf()" in finding.remedy

@@ -91,13 +91,13 @@ class Files:
 
     def configure(self, **properties: str) -> MongoConfig:
         """`properties` use `_` for `.`; names of files are those in the folder."""
-        given = {name.replace("_", "."): text for name, text in properties.items()}
-        for name, text in given.items():
+        named_properties = {name.replace("_", "."): text for name, text in properties.items()}
+        for name, text in named_properties.items():
             if (self.folder / text).is_file():
-                given[name] = str(self.folder / text)
+                named_properties[name] = str(self.folder / text)
         required = {"topic.prefix": "p", "mongodb.connection.string": self.server.uri,
                     "mongodb.server.selection.timeout.ms": "3000"}  # fmt: skip
-        return MongoConfig.parse({**required, **given})
+        return MongoConfig.parse({**required, **named_properties})
 
     def answer(self, **properties: str) -> HeadraceError | None:
         config = self.configure(mongodb_ssl_enabled="true", **properties)
@@ -126,8 +126,8 @@ def files(
     client.store(folder / "client.p12", "key pass")
     authority.trusted(folder / "trusted.p12", "trust pass")
     other.trusted(folder / "other.p12", "trust pass")
-    own = Identity.make("server", authority).pem(folder / "server.pem")
-    with EncryptedServer(own, certificate, folder / "client.pem") as server:
+    server_identity = Identity.make("server", authority).pem(folder / "server.pem")
+    with EncryptedServer(server_identity, certificate, folder / "client.pem") as server:
         server.start()
         yield Files(server, folder)
 

@@ -124,8 +124,8 @@ def test_a_range_inside_of_a_transaction_is_the_same_when_it_is_planned_again(
         records = reader.read(end)
         again = reader.restart().read(end)
 
-        def shown(some: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-            return [(record["sequence"], record["topic"], record["key"]) for record in some]
+        def shown(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+            return [(record["sequence"], record["topic"], record["key"]) for record in records]
 
         assert shown(records) == shown(again)
         reader.records += records

@@ -40,9 +40,9 @@ class Administrator:
         user keeps the other rights."""
         database.change(**named)
         views = set(named.get("hidden_views", ()))
-        held = {*named.get("privileges", PRIVILEGES), *named.get("roles", ROLES)}
-        held |= {f"EXECUTE ON {package}" for package in named.get("packages", PACKAGES)}
-        return cls(database, {database.server.user: held}, closed_views=views)
+        rights = {*named.get("privileges", PRIVILEGES), *named.get("roles", ROLES)}
+        rights |= {f"EXECUTE ON {package}" for package in named.get("packages", PACKAGES)}
+        return cls(database, {database.server.user: rights}, closed_views=views)
 
     @classmethod
     def of_nothing(cls, database: OracleDatabase, views: set[str]) -> Self:
@@ -150,31 +150,31 @@ class Administrator:
         self._hold(match, rights)
 
     def _grant_on(self, match: re.Match[str]) -> None:
-        what = match["object"].upper()
-        rights = {f"{right.strip().upper()} ON {what}" for right in match["what"].split(",")}
-        if "." in what:
-            self._require_database(what)
-        if match["what"].upper() == "EXECUTE" and what not in PACKAGES:
-            raise ValueError(f"ORA-04042: {what} does not exist")
+        object_name = match["object"].upper()
+        rights = {f"{right.strip().upper()} ON {object_name}" for right in match["what"].split(",")}
+        if "." in object_name:
+            self._require_database(object_name)
+        if match["what"].upper() == "EXECUTE" and object_name not in PACKAGES:
+            raise ValueError(f"ORA-04042: {object_name} does not exist")
         self._hold(match, rights)
 
     def _hold(self, match: re.Match[str], rights: set[str]) -> None:
         if match["containers"]:
             self._require_root()
         user = _folded(match["user"])
-        held = self.granted.setdefault(user, set())
-        held |= rights
+        user_rights = self.granted.setdefault(user, set())
+        user_rights |= rights
         if user != self.database.server.user:
             return
         views = {
             privilege.split()[-1].replace("V_$", "V$")
-            for privilege in held
+            for privilege in user_rights
             if re.search(_VIEW, privilege)
         }
         self.database.change(
-            privileges=[privilege for privilege in PRIVILEGES if privilege in held],
-            roles=[role for role in ROLES if role in held],
-            packages=[package for package in PACKAGES if f"EXECUTE ON {package}" in held],
+            privileges=[privilege for privilege in PRIVILEGES if privilege in user_rights],
+            roles=[role for role in ROLES if role in user_rights],
+            packages=[package for package in PACKAGES if f"EXECUTE ON {package}" in user_rights],
             hidden_views=self.closed_views - views,
         )
 

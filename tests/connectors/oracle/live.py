@@ -25,9 +25,9 @@ _TRANSACTION = (
 )
 
 
-def unscripted(what: str) -> NoReturn:
+def unscripted(action: str) -> NoReturn:
     """The test asks for what only the stand-in can be made to do."""
-    live.unscripted("Oracle", what)
+    live.unscripted("Oracle", action)
 
 
 class LiveOracle:
@@ -115,15 +115,15 @@ class LiveOracle:
         """Tables are made; other lines are of scripts."""
         for line in block:
             match line:
-                case {"table": given}:
-                    self._make(given)
+                case {"table": definition}:
+                    self._make(definition)
                 case {"drop_table": table}:
                     self._execute(f"DROP TABLE {_path(table)} PURGE", passed=_GONE)
                 case _:
                     unscripted(next(iter(line)))
 
-    def _make(self, given: Mapping[str, Any]) -> None:
-        table = Table.read(given, 0)
+    def _make(self, definition: Mapping[str, Any]) -> None:
+        table = Table.read(definition, 0)
         schema, path = sql.quoted(table.schema), _path(table.full_name)
         self._execute(
             f"CREATE USER {schema} NO AUTHENTICATION QUOTA UNLIMITED ON USERS", passed=_EXISTS

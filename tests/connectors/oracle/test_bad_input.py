@@ -19,7 +19,7 @@ OVERRIDES = "snapshot.select.statement.overrides"
 
 def config(**more: str) -> OracleConfig:
     """The configuration of a server that does not exist."""
-    given = {
+    properties = {
         "topic.prefix": "p",
         "database.hostname": "127.0.0.1",
         "database.port": "1",
@@ -27,7 +27,7 @@ def config(**more: str) -> OracleConfig:
         "database.password": "secret-word",
         "database.dbname": "D",
     }
-    return OracleConfig.parse(given | more)
+    return OracleConfig.parse(properties | more)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_a_parameter_that_the_driver_has_not_is_named(name: str, value: str, cod
 
 @pytest.mark.parametrize("parameter", ["wallet_password", "access_token", "newpassword"])
 def test_a_secret_among_the_drivers_parameters_is_never_shown(parameter: str) -> None:
-    given = config(**{f"driver.{parameter}": "word-7", "database.password": "hush-hush"})
-    assert "word-7" not in f"{given!r} {given.redacted()}"
-    error = translate(DriverError("ORA-28759: word-7 and hush-hush open nothing"), given)
+    oracle_config = config(**{f"driver.{parameter}": "word-7", "database.password": "hush-hush"})
+    assert "word-7" not in f"{oracle_config!r} {oracle_config.redacted()}"
+    error = translate(DriverError("ORA-28759: word-7 and hush-hush open nothing"), oracle_config)
     assert error is not None
     assert "word-7" not in f"{error!r} {error} {error.__dict__}"
     assert "hush" not in str(error)
@@ -158,14 +158,14 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
     reader.await_changes(2)
     assert reader.ids() == [2, 3]
     reader.stop()
-    made = file.read_text().splitlines()
-    assert len(made) == len(lines) == 1
+    history_lines = file.read_text().splitlines()
+    assert len(history_lines) == len(lines) == 1
     reader.restart()
     with database.transaction() as transaction:
         transaction.insert("INV.T", ID=4, NAME="four")
     reader.await_changes(3)
     reader.stop()
-    assert file.read_text().splitlines() == made
+    assert file.read_text().splitlines() == history_lines
 
 
 @pytest.mark.oracle

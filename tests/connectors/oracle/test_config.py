@@ -126,9 +126,12 @@ def test_former_names_that_debezium_takes_are_taken() -> None:
     assert parse().writes_flush_table
     assert not parse({"internal.log.mining.read.only": "true"}).writes_flush_table
     assert parse({"log.mining.buffer.memory.legacy.transaction.start": "true"}).defers_starts
-    given = {"log.mining.readonly.hostname": "standby", "log.mining.continuous.mine": "true"}
-    given |= {"log.mining.include.internal.events": "true", "log.mining.log.count.growth.max": "3"}
-    assert {warning.code for warning in parse(given).warnings} == {"config.not_needed"}
+    properties = {"log.mining.readonly.hostname": "standby", "log.mining.continuous.mine": "true"}
+    properties |= {
+        "log.mining.include.internal.events": "true",
+        "log.mining.log.count.growth.max": "3",
+    }
+    assert {warning.code for warning in parse(properties).warnings} == {"config.not_needed"}
     (hours,) = parse({"log.mining.archive.log.hours": "24"}).warnings
     assert hours.remedy == "Rename it to archive.log.hours."
 

@@ -76,8 +76,8 @@ def test_a_url_of_another_database_is_refused_and_not_shown() -> None:
             config(database_url=url)
         assert error.value.code == "config.invalid"
         assert "secret" not in f"{error.value} {error.value!r} {error.value.__dict__}"
-    given = config(database_url="jdbc:oracle:thin:@//hidden:1/s")
-    assert "hidden" not in f"{given!r} {given.redacted()}"
+    oracle_config = config(database_url="jdbc:oracle:thin:@//hidden:1/s")
+    assert "hidden" not in f"{oracle_config!r} {oracle_config.redacted()}"
 
 
 def test_a_host_that_is_not_found_is_waited_for() -> None:
@@ -214,12 +214,12 @@ def test_the_formats_of_a_session_are_set_in_the_container_that_it_switched_to(
 ) -> None:
     """The stand-in forgets them when the container is another one."""
     parsed = OracleConfig.parse(oracle_database.properties())
-    asked: list[str] = []
+    statements: list[str] = []
     with connect(parsed, container=PDB) as connection:
         execute = connection.execute
-        connection.execute = lambda text: asked.append(text) or execute(text)  # type: ignore
+        connection.execute = lambda text: statements.append(text) or execute(text)  # type: ignore
         connection.switch_to(sql.ROOT)
-    assert asked == [
+    assert statements == [
         sql.set_container(sql.ROOT),
         sql.SESSION_FORMATS(),
         sql.SESSION_TIME_ZONE(),
@@ -229,17 +229,17 @@ def test_the_formats_of_a_session_are_set_in_the_container_that_it_switched_to(
 def test_a_connection_of_checks_keeps_no_statements_for_another_container(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given: list[dict[str, Any]] = []
+    connect_options: list[dict[str, Any]] = []
 
     def refused(*, stmtcachesize: int | None = None, **_: Any) -> None:
-        given.append({} if stmtcachesize is None else {"stmtcachesize": stmtcachesize})
+        connect_options.append({} if stmtcachesize is None else {"stmtcachesize": stmtcachesize})
         raise oracledb.DatabaseError("refused")
 
     monkeypatch.setattr(oracledb, "connect", refused)
     for limit in (QUERY_LIMIT, CHECK_LIMIT):
         with pytest.raises(HeadraceError):
             connect(config(), limit=limit)
-    assert given == [{}, {"stmtcachesize": 0}]
+    assert connect_options == [{}, {"stmtcachesize": 0}]
 
 
 @pytest.mark.oracle
@@ -286,8 +286,8 @@ def test_batches_are_made_of_the_drivers_own_frames_without_a_copy(
     frames: list[oracledb.DataFrame] = []
     fetch = OracleConnection.fetch_df_batches
 
-    def recorded(*given: Any, **named: Any) -> Iterator[oracledb.DataFrame]:
-        for frame in fetch(*given, **named):
+    def recorded(*arguments: Any, **named: Any) -> Iterator[oracledb.DataFrame]:
+        for frame in fetch(*arguments, **named):
             frames.append(frame)
             yield frame
 
@@ -302,8 +302,8 @@ def test_batches_are_made_of_the_drivers_own_frames_without_a_copy(
         assert list(connection.batches(nothing, schema)) == []
     assert {type(frame) for frame in frames} == {oracledb.DataFrame}
     assert [frame.num_rows() for frame in frames] == [2, 1, 0]
-    held = pa.table(frames[0]).column(0).chunk(0)
-    assert held.buffers()[1].address == batches[0].column(0).buffers()[1].address
+    frame_column = pa.table(frames[0]).column(0).chunk(0)
+    assert frame_column.buffers()[1].address == batches[0].column(0).buffers()[1].address
 
 
 @pytest.mark.oracle

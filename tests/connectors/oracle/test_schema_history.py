@@ -49,13 +49,13 @@ def kept(table: Table) -> HistoryTable:
 
 def rendered(table: Table) -> list[tuple[object, ...]]:
     """The columns as events have them."""
-    made = (
+    column_types = (
         column.type.resolve(DEFAULT_OPTIONS, optional=True, default=None, column=NO_COLUMN)
         for column in table.columns
     )
     return [
         () if resolved is None else (resolved.schema, resolved.encoding, resolved.parameter)
-        for resolved in made
+        for resolved in column_types
     ]
 
 
@@ -63,11 +63,11 @@ def rendered(table: Table) -> list[tuple[object, ...]]:
 def test_a_table_of_a_statement_comes_back_from_the_history(types: list[str]) -> None:
     columns = ", ".join(f"C{number} {written}" for number, written in enumerate(types))
     (change,) = parse_ddl(f"CREATE TABLE S.T ({columns}, PRIMARY KEY (C0))", "S")
-    made = change.applied(None)
-    assert made is not None
-    again = described_table(kept(made))
-    assert history_table(again, DATABASE) == history_table(made, DATABASE)
-    assert rendered(again) == rendered(made)
+    table = change.applied(None)
+    assert table is not None
+    again = described_table(kept(table))
+    assert history_table(again, DATABASE) == history_table(table, DATABASE)
+    assert rendered(again) == rendered(table)
 
 
 @given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=6), st.booleans())
@@ -81,10 +81,10 @@ def test_a_table_of_the_data_dictionary_comes_back_from_the_history(
             definition.type, definition.length, definition.precision, definition.scale
         )
         columns.append(Column(definition.name, declared, not_null, comment="a comment"))
-    made = Table("S", "T", tuple(columns), ("C0",))
-    again = described_table(kept(made))
-    assert history_table(again, DATABASE) == history_table(made, DATABASE)
-    assert rendered(again) == rendered(made)
+    table = Table("S", "T", tuple(columns), ("C0",))
+    again = described_table(kept(table))
+    assert history_table(again, DATABASE) == history_table(table, DATABASE)
+    assert rendered(again) == rendered(table)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_a_column_of_a_statement_is_described_as_debeziums_parser_does(
     written: str, name: str, length: int | None, scale: int | None
 ) -> None:
     (change,) = parse_ddl(f"CREATE TABLE S.T (C {written})", "S")
-    made = change.applied(None)
-    assert made is not None
-    (column,) = history_table(made, DATABASE).columns
+    table = change.applied(None)
+    assert table is not None
+    (column,) = history_table(table, DATABASE).columns
     assert (column.type_name, column.length, column.scale) == (name, length, scale)
 
 
@@ -166,6 +166,6 @@ def test_an_invalid_position_has_no_place(position: dict[str, object]) -> None:
 
 
 def test_mining_begins_again_where_an_open_transaction_began_but_not_before_the_snapshot() -> None:
-    for mined, shown in ((1000040, "1000050"), (1000055, "1000055")):
+    for mined, expected_scn in ((1000040, "1000050"), (1000055, "1000055")):
         statement = TableStatement(At(1000062, 1), 0, mined=mined)
-        assert statement.position("1000050")["scn"] == shown
+        assert statement.position("1000050")["scn"] == expected_scn

@@ -104,13 +104,14 @@ class Reader(ConnectorReader):
         return rows
 
 
-def properties_with(own: Mapping[str, str]) -> Callable[..., dict[str, str]]:
+def properties_with(fixed_properties: Mapping[str, str]) -> Callable[..., dict[str, str]]:
     """A module's function from a database, and further properties with `__` for `.`, to a
-    configuration: what reaches the database, the module's `own` and the further ones."""
+    configuration: what reaches the database, the module's `fixed_properties` and the further
+    ones."""
 
     def properties(database: Database, **more: str) -> dict[str, str]:
         further = {name.replace("__", "."): value for name, value in more.items()}
-        return database.properties() | dict(own) | further
+        return database.properties() | dict(fixed_properties) | further
 
     return properties
 

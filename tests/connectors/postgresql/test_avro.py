@@ -64,12 +64,12 @@ def test_the_table_is_what_another_reader_finds_in_avro(
     reader.step_until(lambda: len(reader.records) >= 5)
     reader.stop()
     store = Registry({"url": registry_server.url})
-    shown = [
+    keys_and_values = [
         (decoded(store, record["key"]), decoded(store, record["value"]))
         for record in reader.in_order()
     ]
-    assert [key for key, _ in shown] == [{"id": n} for n in (1, 2, 1, 2, 2)]
-    values = [value for _, value in shown]
+    assert [key for key, _ in keys_and_values] == [{"id": n} for n in (1, 2, 1, 2, 2)]
+    values = [value for _, value in keys_and_values]
     assert values[-1] is None
     assert [value["op"] for value in values[:-1]] == ["c", "c", "u", "d"]
     first, second = values[0]["after"], values[1]["after"]

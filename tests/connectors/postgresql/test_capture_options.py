@@ -46,21 +46,21 @@ def streamed(database: Database, *statements: str, **more: str) -> list[tuple[st
 def test_an_update_of_a_key_that_is_not_shown_is_never_skipped(database: Database) -> None:
     database.execute("CREATE TABLE k (id int PRIMARY KEY, v int)")
     database.execute("ALTER TABLE k REPLICA IDENTITY FULL; INSERT INTO k VALUES (1, 1)")
-    found = streamed(
+    streamed_events = streamed(
         database,
         "UPDATE k SET v = 1",
         "UPDATE k SET id = 2",
         skip__messages__without__change="true",
         column__exclude__list=r"public\.k\.id",
     )
-    assert found == [("d", '{"id":1}'), ("", '{"id":1}'), ("c", '{"id":2}')]
+    assert streamed_events == [("d", '{"id":1}'), ("", '{"id":1}'), ("c", '{"id":2}')]
 
 
 @pytest.mark.postgres
 def test_an_update_of_the_hidden_end_of_bytes_is_skipped(database: Database) -> None:
     database.execute("CREATE TABLE b (id int PRIMARY KEY, v bytea)")
     database.execute(r"ALTER TABLE b REPLICA IDENTITY FULL; INSERT INTO b VALUES (1, '\x010203')")
-    found = streamed(
+    streamed_events = streamed(
         database,
         r"UPDATE b SET v = '\x0102ff'",
         r"UPDATE b SET v = '\x01'",
@@ -68,7 +68,7 @@ def test_an_update_of_the_hidden_end_of_bytes_is_skipped(database: Database) -> 
         skip__messages__without__change="true",
         **{"column.truncate.to.2.chars": r"public\.b\.v"},
     )
-    assert found == [("u", '{"id":1}')] * 2
+    assert streamed_events == [("u", '{"id":1}')] * 2
 
 
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4) | st.integers()
@@ -86,8 +86,8 @@ def test_numbers_are_compared_without_zeros_at_the_end_of_the_fraction(
     if "." not in text:
         assert length(text) == len(text)
     longer = text + "0" * zeros if "." in text else text
-    kept = text.rstrip("0").rstrip(".") if "." in text else text
-    assert length(longer) == len(kept)
+    trimmed = text.rstrip("0").rstrip(".") if "." in text else text
+    assert length(longer) == len(trimmed)
 
 
 def test_identity_rules_are_read() -> None:
@@ -120,14 +120,14 @@ def test_replica_identities_are_set_at_start(
         )
     rules = "public.full:FULL,public.indexed:INDEX indexed i,public.tw.*:FULL,.*twice:NOTHING"
     with caplog.at_level(logging.WARNING):
-        found = streamed(
+        streamed_events = streamed(
             database,
             'INSERT INTO "full" VALUES (1, 1)',
             'UPDATE "full" SET v = 2',
             **{"replica.identity.autoset.values": rules},
         )
     assert identities(database) == {"full": "f", "indexed": "i", "twice": "d", "other": "d"}
-    assert [operation for operation, _ in found] == ["c", "u"]
+    assert [operation for operation, _ in streamed_events] == ["c", "u"]
     assert "names public.twice more than once" in caplog.text
 
 
@@ -181,8 +181,8 @@ def test_columns_that_differ_by_case_only_end_the_stream_unless_both_are_to_be_t
     with pytest.raises(HeadraceError, match="the columns note and NOTE") as raised:
         streamed(database, *twins)
     assert raised.value.code == "debezium.case_twins"
-    taken = {"headrace.case.twins": "take", "snapshot.mode": "initial"}
-    reader = Reader(database.properties() | taken | {"slot.name": f"{database.name}_taken"})
+    properties = {"headrace.case.twins": "take", "snapshot.mode": "initial"}
+    reader = Reader(database.properties() | properties | {"slot.name": f"{database.name}_taken"})
     reader.drain()
     database.execute("""UPDATE t SET "NOTE" = 'B'""")
     reader.drain().stop()
@@ -211,10 +211,10 @@ def test_records_that_cannot_be_processed_are_left_out_with_a_warning_when_asked
 ) -> None:
     database.execute("CREATE TABLE n (id int PRIMARY KEY, v numeric(9,2) NOT NULL)")
     with caplog.at_level(logging.WARNING):
-        found = streamed(
+        streamed_events = streamed(
             database,
             "INSERT INTO n VALUES (1, 1), (2, 'NaN'), (3, 3), (4, 'NaN')",
             **{"event.processing.failure.handling.mode": "warn"},
         )
-    assert found == [("c", '{"id":1}'), ("c", '{"id":3}')]
+    assert streamed_events == [("c", '{"id":1}'), ("c", '{"id":3}')]
     assert caplog.text.count("A record of headrace.public.n is left out") == 2

@@ -15,9 +15,9 @@ from tests.servers.postgresql import Database
 
 
 def configured(properties: dict[str, str]) -> PostgresConfig:
-    found = parse_configuration(properties)
-    assert isinstance(found, PostgresConfig)
-    return found
+    config = parse_configuration(properties)
+    assert isinstance(config, PostgresConfig)
+    return config
 
 
 PROPERTIES = {
@@ -80,6 +80,6 @@ def test_libpq_reads_where_the_socket_may_be_encrypted_by_gss(
     replication = connect(config, replication=True)
     with contextlib.closing(
         log.open_stream(replication.pgconn, log.start_command("gss", 0, "gss", {}))
-    ) as taken:
-        taken.wait(10)
+    ) as log_stream:
+        log_stream.wait(10)
     assert opened == [messages, stream]

@@ -173,8 +173,13 @@ def test_names_of_objects_have_their_schema_in_the_snapshot_and_in_the_stream(
     reader.step_until(lambda: len(reader.records) >= 2)
     reader.stop()
     rows = [json.loads(record["value"])["after"] for record in reader.records]
-    shown = [{n: bytes.fromhex(row[n]).decode() for n in ("rc", "rt", "rp")} for row in rows]
-    assert shown == [{"rc": "public.customs", "rt": "integer", "rp": "public.mine(integer)"}] * 2
+    decoded_names = [
+        {n: bytes.fromhex(row[n]).decode() for n in ("rc", "rt", "rp")} for row in rows
+    ]
+    assert (
+        decoded_names
+        == [{"rc": "public.customs", "rt": "integer", "rp": "public.mine(integer)"}] * 2
+    )
 
 
 def test_initial_statements_set_the_search_path_of_users_sql(database: Database) -> None:
@@ -232,20 +237,20 @@ def test_statements_of_users_keep_the_strings_of_their_database(database: Databa
 def test_a_keeper_that_fails_leaves_no_session(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = []
+    connections = []
 
     def fails(config: PostgresConfig) -> int:
         raise HeadraceError("postgresql.too_many_connections", "no", "Wait.", retriable=True)
 
     def remembered(*values: object, **more: object) -> psycopg.Connection:
-        kept.append(connect(*values, **more))  # type: ignore[arg-type]
-        return kept[-1]
+        connections.append(connect(*values, **more))  # type: ignore[arg-type]
+        return connections[-1]
 
     monkeypatch.setattr(keeper, "_transaction_id", fails)
     monkeypatch.setattr(keeper, "connect", remembered)
     with pytest.raises(HeadraceError, match="no"):
         keeper.Keeper(configuration(database))
-    assert [connection.closed for connection in kept] == [True]
+    assert [connection.closed for connection in connections] == [True]
 
 
 @pytest.mark.parametrize("state", ["22023", "42704", "55000"])

@@ -44,11 +44,13 @@ def test_heartbeats_come_while_nothing_happens(tables: Database) -> None:
     reader.restart()
     wait_for(lambda: reader.step() and len(heartbeats(reader)) >= 5)
     reader.stop()
-    found = heartbeats(reader)
-    assert {record["key"] for record in found} == {'{"serverName":"headrace"}'}
+    heartbeat_records = heartbeats(reader)
+    assert {record["key"] for record in heartbeat_records} == {'{"serverName":"headrace"}'}
     ended = time.time() * 1000
-    assert all(begun - 1 < json.loads(record["value"])["ts_ms"] <= ended for record in found)
-    sequences = [record["sequence"] for record in found]
+    assert all(
+        begun - 1 < json.loads(record["value"])["ts_ms"] <= ended for record in heartbeat_records
+    )
+    sequences = [record["sequence"] for record in heartbeat_records]
     assert sequences == sorted(set(sequences))
     assert [offset.get("heartbeat", 0) for offset in reader.offsets[2:]] == list(
         range(1, len(reader.offsets) - 1)
@@ -150,8 +152,8 @@ def test_every_statement_of_the_action_query_is_looked_at(
     assert isinstance(config, PostgresConfig)
     examined = heartbeat_query(config)
     assert examined is not None
-    found = [finding.code for finding in examined.examine()]
-    assert found == ([] if expected is None else [f"postgresql.{expected}"])
+    codes = [finding.code for finding in examined.examine()]
+    assert codes == ([] if expected is None else [f"postgresql.{expected}"])
     assert tables.execute("SELECT * FROM other") == []
 
 

@@ -45,9 +45,9 @@ def test_metrics_describe_snapshot_stream_and_slot(tables: Database) -> None:
     assert waiting["streaming"]["Connected"]
     reader.offsets.append(end)
     reader.drain()
-    found = reader.open().metrics()
+    metrics = reader.open().metrics()
     elapsed_ms = 1000 * (time.monotonic() - begun)
-    streaming = found["streaming"]
+    streaming = metrics["streaming"]
     assert streaming["TotalNumberOfEventsSeen"] == 5
     assert streaming["TotalNumberOfUpdateEventsSeen"] == 3
     assert streaming["NumberOfEventsFiltered"] == 1
@@ -78,10 +78,10 @@ def test_a_stream_without_snapshot_says_so(tables: Database) -> None:
     )
     reader.step()
     reader.step()
-    found = reader.open().metrics()
+    metrics = reader.open().metrics()
     reader.stop()
-    assert found["snapshot"]["SnapshotSkipped"]
-    assert found["database"] is None
+    assert metrics["snapshot"]["SnapshotSkipped"]
+    assert metrics["database"] is None
 
 
 def test_a_slot_in_danger_is_warned_of_once(

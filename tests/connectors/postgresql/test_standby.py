@@ -109,9 +109,9 @@ def test_chunks_are_read_at_once_of_a_standby(
 
         wait_for(all_read)
     reader.stop()
-    wanted = [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")]
+    source_ids = [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")]
     read = [e["after"]["id"] for e in reader.events() if e["op"] == "r"]
-    assert [key for key in read if key != 1] == wanted[1:]
+    assert [key for key in read if key != 1] == source_ids[1:]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_a_check_says_what_a_standby_needs(database: Database, standby: Postgres
     caught_up(database.server, standby)
     config = reader_of(database, standby).config
     assert isinstance(config, PostgresConfig)
-    found = {finding.code: finding.level for finding in check(config)}
-    assert found["postgresql.standby_feedback"] == "warning"
-    assert "error" not in found.values()
+    levels_by_code = {finding.code: finding.level for finding in check(config)}
+    assert levels_by_code["postgresql.standby_feedback"] == "warning"
+    assert "error" not in levels_by_code.values()

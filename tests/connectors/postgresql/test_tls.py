@@ -113,8 +113,8 @@ def test_snapshot_and_stream_pass_over_tls(port: int) -> None:
     _execute(port, "DELETE FROM t WHERE id <= 100")
     reader.drain()
     reader.stop()
-    found = [event["op"] for event in reader.events()]
-    assert found == ["r"] * 500 + ["u"] * 500 + ["d"] * 100
+    operations = [event["op"] for event in reader.events()]
+    assert operations == ["r"] * 500 + ["u"] * 500 + ["d"] * 100
     rows = reader.fold("t")
     assert len(rows) == 400
     assert {row["v"] for row in rows.values()} == {"y" * 2000}

@@ -39,7 +39,7 @@ properties = properties_with(
 
 def metadata(reader: Reader) -> list[tuple]:
     """The records' transactions, in total order; ids without the LSN."""
-    found: list[tuple] = []
+    entries: list[tuple] = []
     for record in sorted(reader.records, key=lambda record: record["sequence"]):
         if record["value"] is None:
             continue
@@ -49,13 +49,13 @@ def metadata(reader: Reader) -> list[tuple]:
             counts = value["data_collections"]
             if counts is not None:
                 counts = {c["data_collection"]: c["event_count"] for c in counts}
-            found.append((value["status"], value["event_count"], counts))
+            entries.append((value["status"], value["event_count"], counts))
         elif value["transaction"] is None:
-            found.append((value["op"], None))
+            entries.append((value["op"], None))
         else:
             block = value["transaction"]
-            found.append((value["op"], block["total_order"], block["data_collection_order"]))
-    return found
+            entries.append((value["op"], block["total_order"], block["data_collection_order"]))
+    return entries
 
 
 EXPECTED = [
@@ -119,11 +119,11 @@ def test_every_kind_of_slice_counts_the_same(tables: Database, inline: bool, ord
     reader.drain()
     reader.stop()
     assert any(offset.get("slices", 1) > 1 for offset in reader.offsets)
-    found = metadata(reader)
-    assert found[0] == ("BEGIN", None, None)
-    assert found[1:90001] == [("c", i, i) for i in range(1, 90001)]
-    assert found[90001:90501] == [("c", 90000 + i, i) for i in range(1, 501)]
-    assert found[90501:] == [
+    entries = metadata(reader)
+    assert entries[0] == ("BEGIN", None, None)
+    assert entries[1:90001] == [("c", i, i) for i in range(1, 90001)]
+    assert entries[90001:90501] == [("c", 90000 + i, i) for i in range(1, 501)]
+    assert entries[90501:] == [
         ("END", 90500, {"public.a": 90000, "public.b": 500}),
         ("BEGIN", None, None),
         ("c", 1, 1),

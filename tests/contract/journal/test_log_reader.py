@@ -48,16 +48,16 @@ def records_by_segment(journal: Journal) -> list[list[dict[str, Any]]]:
     assert receiver.received.filtered == 1
     plain = JsonOptions(schemas_enable=False)
     convert = json_converter(plain, plain, plain).convert
-    found = []
+    segments = []
     for piece in spool.pieces:
         rows, transactions = piece.index.rows_now().copy(), piece.index.transactions_now().copy()
         segment = piece.segment
         relocate(rows, transactions, segment.start, segment.end, segment.base - segment.start)
         records = group_by_shape(RowTable(rows, transactions), {0: FACTS.shape(SETTINGS)})
         batches = convert(records, Sequences(1))
-        found.append([record for batch in batches for record in batch.to_pylist()])
+        segments.append([record for batch in batches for record in batch.to_pylist()])
     spool.clear()
-    return found
+    return segments
 
 
 def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ class MongoSubject(Subject):
                 raise AssertionError("an _id never changes")
 
     def rows(self, collection: str) -> dict[int, str]:
-        found = self._database.collections[collection].find()
-        return {row["_id"]: row["text"] for row in found}
+        documents = self._database.collections[collection].find()
+        return {row["_id"]: row["text"] for row in documents}
 
     def identifier(self, collection: str) -> str:
         return f"{self._database.name}.{collection}"

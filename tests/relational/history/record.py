@@ -29,7 +29,7 @@ class JavaHistory:
 
     def line(self, record: HistoryRecord) -> str:
         """The JSON that HistoryRecord and DocumentWriter make of a record."""
-        made = self._of(f"{self._relational}history.HistoryRecord")(
+        java_record = self._of(f"{self._relational}history.HistoryRecord")(
             self._map(record.source),
             self._map(record.position),
             record.database,
@@ -39,7 +39,7 @@ class JavaHistory:
             self._of("java.time.Instant").ofEpochMilli(record.at_ms),
         )
         writer = self._of("io.debezium.document.DocumentWriter").defaultWriter()
-        return str(writer.write(made.document()))
+        return str(writer.write(java_record.document()))
 
     def event(self, record: HistoryRecord, java: JavaRecords) -> object:
         """`tableChanges`, schema and payload."""
@@ -53,29 +53,29 @@ class JavaHistory:
         return java._write(schema, values)
 
     def _map(self, members: Mapping[str, Any]) -> Any:
-        made = self._of("java.util.LinkedHashMap")()
+        hash_map = self._of("java.util.LinkedHashMap")()
         for name, value in members.items():
-            made.put(name, self._long(value) if type(value) is int else value)
-        return made
+            hash_map.put(name, self._long(value) if type(value) is int else value)
+        return hash_map
 
     def _changes(self, changes: tuple[TableChange, ...]) -> Any:
-        made = self._of(f"{self._relational}history.TableChanges")()
+        table_changes = self._of(f"{self._relational}history.TableChanges")()
         for change in changes:
             match change.type:
                 case ChangeType.CREATE:
-                    made.create(self._table(change.table))
+                    table_changes.create(self._table(change.table))
                 case ChangeType.ALTER if change.previous is not None:
                     kind = self._of(f"{self._relational}history.TableChanges$TableChange")
                     types = self._of(f"{self._relational}history.TableChanges$TableChangeType")
                     altered = kind(
                         types.ALTER, self._table(change.table), self._id(change.previous)
                     )
-                    made.alter(altered)
+                    table_changes.alter(altered)
                 case ChangeType.ALTER:
-                    made.alter(self._table(change.table))
+                    table_changes.alter(self._table(change.table))
                 case ChangeType.DROP:
-                    made.drop(self._id(change.table.id))
-        return made
+                    table_changes.drop(self._id(change.table.id))
+        return table_changes
 
     def _id(self, identity: TableId) -> Any:
         return self._of(f"{self._relational}TableId")(*identity)

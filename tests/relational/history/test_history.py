@@ -40,58 +40,61 @@ def table(name: str, *columns: str) -> HistoryTable:
 
 
 def test_tables_are_as_the_records_below_a_place_leave_them() -> None:
-    kept = history()
-    assert kept.is_empty()
-    kept.record(
+    schema_history = history()
+    assert schema_history.is_empty()
+    schema_history.record(
         {"at": 1},
         [TableChange(CREATE, table("A", "x")), TableChange(CREATE, TABLE_WITH_ALL_MEMBERS)],
     )
-    kept.record({"at": 5}, [TableChange(ALTER, table("A", "x", "y"))], ddl="N/A")
-    kept.record({"at": 7}, [TableChange(DROP, HistoryTable(TABLE_WITH_ALL_MEMBERS.id))])
-    kept.record({"at": 9}, [TableChange(ALTER, table("B", "z"), previous=("S", "A"))])
-    assert not kept.is_empty()
-    assert kept.tables_before(1) == {}
-    assert set(kept.tables_before(5).values()) == {table("A", "x"), TABLE_WITH_ALL_MEMBERS}
-    assert kept.tables_before(6)[("S", "A")] == table("A", "x", "y")
-    assert list(kept.tables_before(8)) == [("S", "A")]
-    assert list(kept.tables_before(10)) == [("S", "B")]
+    schema_history.record({"at": 5}, [TableChange(ALTER, table("A", "x", "y"))], ddl="N/A")
+    schema_history.record({"at": 7}, [TableChange(DROP, HistoryTable(TABLE_WITH_ALL_MEMBERS.id))])
+    schema_history.record({"at": 9}, [TableChange(ALTER, table("B", "z"), previous=("S", "A"))])
+    assert not schema_history.is_empty()
+    assert schema_history.tables_before(1) == {}
+    assert set(schema_history.tables_before(5).values()) == {
+        table("A", "x"),
+        TABLE_WITH_ALL_MEMBERS,
+    }
+    assert schema_history.tables_before(6)[("S", "A")] == table("A", "x", "y")
+    assert list(schema_history.tables_before(8)) == [("S", "A")]
+    assert list(schema_history.tables_before(10)) == [("S", "B")]
 
 
 def test_records_of_other_servers_and_of_unknown_positions_do_not_count() -> None:
     store = MemoryStore()
     history(store, "other").record({"at": 1}, [TableChange(CREATE, CUSTOMERS)])
-    kept = history(store)
-    kept.record({"pos": 1}, [TableChange(CREATE, CUSTOMERS)])
+    schema_history = history(store)
+    schema_history.record({"pos": 1}, [TableChange(CREATE, CUSTOMERS)])
     store.append(['{"databaseName":"x"}'])
-    kept.write([HistoryRecord({"server": "other"}, {"at": 3}, ddl="CREATE TABLE …")])
-    assert kept.tables_before(100) == {}
-    assert not kept.is_empty()
+    schema_history.write([HistoryRecord({"server": "other"}, {"at": 3}, ddl="CREATE TABLE …")])
+    assert schema_history.tables_before(100) == {}
+    assert not schema_history.is_empty()
     assert b'"server":"s"' in list(store.lines())[-1]
 
 
 def test_what_was_recorded_again_counts_in_the_order_of_its_writing(tmp_path: Path) -> None:
-    kept = history(FileStore(tmp_path / "h"))
-    kept.record({"at": 5}, [TableChange(ALTER, table("A", "old"))])
-    kept.record({"at": 5}, [TableChange(ALTER, table("A", "new"))])
-    assert kept.tables_before(6)[("S", "A")] == table("A", "new")
+    schema_history = history(FileStore(tmp_path / "h"))
+    schema_history.record({"at": 5}, [TableChange(ALTER, table("A", "old"))])
+    schema_history.record({"at": 5}, [TableChange(ALTER, table("A", "new"))])
+    assert schema_history.tables_before(6)[("S", "A")] == table("A", "new")
 
 
 def test_a_history_that_is_not_understood_is_an_error() -> None:
     store = MemoryStore()
-    kept = history(store)
-    kept.record({"at": 5}, [TableChange(CREATE, CUSTOMERS)])
+    schema_history = history(store)
+    schema_history.record({"at": 5}, [TableChange(CREATE, CUSTOMERS)])
     store.append(["{"])
     with pytest.raises(HeadraceError, match=r"\[relational\.history_broken\]"):
-        kept.tables_before(9)
+        schema_history.tables_before(9)
 
 
 # -- what a stream records ----------------------------------------------------------------------
 
 
 def test_a_table_is_recorded_when_it_is_new_and_when_it_changes(tmp_path: Path) -> None:
-    kept = history(FileStore(tmp_path / "h"))
-    kept.record({"at": 1}, [TableChange(CREATE, table("A", "x"))])
-    stream = TableHistory(kept, 2)
+    schema_history = history(FileStore(tmp_path / "h"))
+    schema_history.record({"at": 1}, [TableChange(CREATE, table("A", "x"))])
+    stream = TableHistory(schema_history, 2)
     assert stream.due(table("A", "x")) is None
     assert stream.due(table("B", "x")) is CREATE
     wider = table("A", "x", "y")
@@ -100,8 +103,8 @@ def test_a_table_is_recorded_when_it_is_new_and_when_it_changes(tmp_path: Path) 
     assert (record.ddl, record.source) == ("N/A", {"server": "s"})
     assert stream.due(wider) is None
     # The change at 4 is not delivered when the stream begins there again.
-    assert TableHistory(kept, 4).due(wider) is ALTER
-    assert TableHistory(kept, 5).due(wider) is None
+    assert TableHistory(schema_history, 4).due(wider) is ALTER
+    assert TableHistory(schema_history, 5).due(wider) is None
     stream.close()
 
 
@@ -141,25 +144,27 @@ CHANGES = st.lists(
 def test_any_changes_give_the_last_of_each_table_below_the_place(
     changes: Sequence[tuple[int, str, ChangeType, tuple[str, ...]]], place: int
 ) -> None:
-    kept = history()
+    schema_history = history()
     last: dict[str, tuple[str, ...] | None] = {}
     for at, name, kind, columns in changes:
         after = table(name, *columns)
         dropped = replace(after, columns=())
-        kept.record({"at": at}, [TableChange(kind, dropped if kind is DROP else after)])
+        schema_history.record({"at": at}, [TableChange(kind, dropped if kind is DROP else after)])
         if at < place:
             last[name] = None if kind is DROP else columns
-    shown = {
+    columns_by_table = {
         name: tuple(column.name for column in known.columns)
-        for (_, name), known in kept.tables_before(place).items()
+        for (_, name), known in schema_history.tables_before(place).items()
     }
-    assert shown == {name: columns for name, columns in last.items() if columns is not None}
+    assert columns_by_table == {
+        name: columns for name, columns in last.items() if columns is not None
+    }
 
 
 @pytest.mark.parametrize("kind", [CREATE, ALTER])
 def test_after_any_change_a_table_as_it_is_needs_no_telling(kind: ChangeType) -> None:
-    kept = history()
-    kept.record({"at": 1}, [TableChange(CREATE, TABLE_WITH_ALL_MEMBERS)])
-    stream = TableHistory(kept, 2)
+    schema_history = history()
+    schema_history.record({"at": 1}, [TableChange(CREATE, TABLE_WITH_ALL_MEMBERS)])
+    stream = TableHistory(schema_history, 2)
     stream.change(kind, CUSTOMERS, {"at": 3})
     assert stream.due(CUSTOMERS) is None

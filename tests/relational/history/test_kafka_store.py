@@ -29,8 +29,8 @@ def fresh_topic() -> str:
 
 
 def store_of(kafka: KafkaServer, topic: str, **settings: str) -> KafkaStore:
-    given = {name.replace("_", "."): text for name, text in settings.items()}
-    return KafkaStore(topic, kafka.address, given, given, seconds=20)
+    client_settings = {name.replace("_", "."): text for name, text in settings.items()}
+    return KafkaStore(topic, kafka.address, client_settings, client_settings, seconds=20)
 
 
 def messages(kafka: KafkaServer, topic: str, count: int) -> list[tuple[bytes | None, bytes | None]]:

@@ -39,9 +39,9 @@ places = st.tuples(st.sampled_from(PLACES), st.sampled_from([1, 2]), st.integers
 @st.composite
 def logs(draw: st.DrawFn) -> np.ndarray:
     """Rows in the order of the log, of relations 5 and 7, in two transactions."""
-    found = sorted(draw(st.lists(st.tuples(*[places], st.integers(0, 2)), unique=True)))
-    rows = np.zeros(len(found), ROW)
-    for row, ((position, kind, ordinal), part) in zip(rows, found, strict=True):
+    placed_parts = sorted(draw(st.lists(st.tuples(*[places], st.integers(0, 2)), unique=True)))
+    rows = np.zeros(len(placed_parts), ROW)
+    for row, ((position, kind, ordinal), part) in zip(rows, placed_parts, strict=True):
         row["position_high"], row["position"] = position >> 64, low_half(position)
         row["kind"], row["ordinal"] = kind, ordinal
         row["part"], row["new"] = part, 11
@@ -53,7 +53,7 @@ def logs(draw: st.DrawFn) -> np.ndarray:
 @st.composite
 def inserted(draw: st.DrawFn) -> list[tuple[Insert, list[bytes]]]:
     """Chunks (their rows' images) and notifications (one image), in the order of their places."""
-    found = []
+    inserts_with_images = []
     count = draw(st.integers(0, 4))
     ats = sorted(draw(st.lists(places, min_size=count, max_size=count, unique=True)))
     for position, kind, ordinal in ats:
@@ -66,8 +66,8 @@ def inserted(draw: st.DrawFn) -> list[tuple[Insert, list[bytes]]]:
         insert = Insert(
             (position, kind, ordinal, 1 << 8), 30, 20, 1_000_000, notification=notification
         )
-        found.append((insert, [make_image([cell]) for cell in cells or ()]))
-    return found
+        inserts_with_images.append((insert, [make_image([cell]) for cell in cells or ()]))
+    return inserts_with_images
 
 
 def transaction_image(place: int, kind: int) -> bytes:
@@ -115,9 +115,9 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
             start = int(row["new"]) - segment.start
             assert segment.array[start : start + int(row["size"])].tobytes() == image
             entry = entries[row["transaction"]]
-            shown = transaction_image(*where[:2]) if row["operation"] == ord("r") else b""
-            start = int(entry["image"]) - segment.start if shown else 0
-            assert segment.array[start : start + int(entry["size"])].tobytes() == shown
+            expected_image = transaction_image(*where[:2]) if row["operation"] == ord("r") else b""
+            start = int(entry["image"]) - segment.start if expected_image else 0
+            assert segment.array[start : start + int(entry["size"])].tobytes() == expected_image
             assert entries[row["transaction"]]["xid"] == NULL
             assert entries[row["transaction"]]["position"] == low_half(where[0])
         else:

@@ -57,9 +57,9 @@ def test_what_is_inserted_inside_a_transaction_comes_after_the_heartbeat_that_cu
     heartbeats: int,
 ) -> None:
     offset = stored(heartbeat=heartbeats, txn=6000, txn_index=3, lsn=5500)
-    found = heartbeat_slice(offset, "topic")
-    assert (found.position, found.kind, found.ordinal) == (6000, 2, 3)
-    assert 1 << 31 <= found.part < INSERT_PARTS
+    heartbeat = heartbeat_slice(offset, "topic")
+    assert (heartbeat.position, heartbeat.kind, heartbeat.ordinal) == (6000, 2, 3)
+    assert 1 << 31 <= heartbeat.part < INSERT_PARTS
     assert INSERT_PARTS < 1 << 32  # eight digits, with room for 2^30 records
 
 

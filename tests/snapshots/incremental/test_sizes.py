@@ -25,8 +25,8 @@ def chunk(
 ) -> ReadChunk:
     offsets = np.arange(rows + 1) * width
     images, hashes = np.zeros(rows * width, np.uint8), np.zeros(rows, np.uint64)
-    found = ChunkRows(FACTS, images, offsets, hashes, KEYS, cut=cut)
-    return ReadChunk(table, found, VisibleTransactions("1:1:"), 0, done=done)
+    chunk_rows = ChunkRows(FACTS, images, offsets, hashes, KEYS, cut=cut)
+    return ReadChunk(table, chunk_rows, VisibleTransactions("1:1:"), 0, done=done)
 
 
 def sizes() -> ChunkSizes:
@@ -39,51 +39,51 @@ def unknown() -> float | None:
 
 
 def test_chunks_grow_while_they_are_read_fast_and_shrink_to_the_first_size_when_slow() -> None:
-    found = sizes()
-    found.adapt(0.01, [chunk(1000)])
-    assert found.rows(ONE, unknown) == 4000
-    found.adapt(0.1, [chunk(4000)] * 2)
-    assert found.rows(ONE, unknown) == 8000
+    chunk_sizes = sizes()
+    chunk_sizes.adapt(0.01, [chunk(1000)])
+    assert chunk_sizes.rows(ONE, unknown) == 4000
+    chunk_sizes.adapt(0.1, [chunk(4000)] * 2)
+    assert chunk_sizes.rows(ONE, unknown) == 8000
     for _ in range(9):
-        found.adapt(5.0, [chunk(1000)] * 4)
-    assert found.rows(ONE, unknown) == 1000
+        chunk_sizes.adapt(5.0, [chunk(1000)] * 4)
+    assert chunk_sizes.rows(ONE, unknown) == 1000
 
 
 def test_chunks_of_large_rows_hold_no_more_bytes_than_a_range_has_room_for() -> None:
-    found = sizes()
-    found.adapt(0.01, [chunk(1000, width=40_000)])
-    assert found.rows(ONE, unknown) == 100
+    chunk_sizes = sizes()
+    chunk_sizes.adapt(0.01, [chunk(1000, width=40_000)])
+    assert chunk_sizes.rows(ONE, unknown) == 100
 
 
 def test_the_first_chunk_holds_no_more_bytes_by_the_statistics_either() -> None:
-    found = sizes()
-    assert found.chunk_bytes == 4_000_000
-    assert found.rows(ONE, lambda: 40_000.0) == 100
-    assert found.rows(ONE, lambda: 1e9) == 1
-    assert found.rows(ONE, lambda: 100.0) == 1000
-    found.adapt(0.01, [chunk(100, width=1_000)])
-    assert found.rows(ONE, lambda: 40_000.0) == 4000
+    chunk_sizes = sizes()
+    assert chunk_sizes.chunk_bytes == 4_000_000
+    assert chunk_sizes.rows(ONE, lambda: 40_000.0) == 100
+    assert chunk_sizes.rows(ONE, lambda: 1e9) == 1
+    assert chunk_sizes.rows(ONE, lambda: 100.0) == 1000
+    chunk_sizes.adapt(0.01, [chunk(100, width=1_000)])
+    assert chunk_sizes.rows(ONE, lambda: 40_000.0) == 4000
 
 
 def test_chunks_are_read_one_at_a_time_while_their_bytes_cut_them() -> None:
-    found = sizes()
+    chunk_sizes = sizes()
     for _ in range(3):
-        found.adapt(0.01, [chunk(1000)])
-    found.adapt(0.01, [chunk(100, width=40_000, cut=True)])
-    assert (found.parallel_chunks, found.rows(ONE, unknown)) == (1, 100)
-    found.adapt(0.01, [chunk(100, width=40_000)])
-    assert found.parallel_chunks == 2
+        chunk_sizes.adapt(0.01, [chunk(1000)])
+    chunk_sizes.adapt(0.01, [chunk(100, width=40_000, cut=True)])
+    assert (chunk_sizes.parallel_chunks, chunk_sizes.rows(ONE, unknown)) == (1, 100)
+    chunk_sizes.adapt(0.01, [chunk(100, width=40_000)])
+    assert chunk_sizes.parallel_chunks == 2
 
 
 def test_every_table_begins_with_the_first_size_and_every_snapshot_with_one_chunk() -> None:
-    found = sizes()
-    assert found.parallel_chunks == 1
+    chunk_sizes = sizes()
+    assert chunk_sizes.parallel_chunks == 1
     for _ in range(3):
-        found.adapt(0.01, [chunk(1000)])
-    assert found.parallel_chunks == 4
-    assert found.rows(ONE, unknown) > found.rows(OTHER, unknown) == 1000
-    found.reset()
-    assert (found.parallel_chunks, found.rows(ONE, unknown)) == (1, 1000)
+        chunk_sizes.adapt(0.01, [chunk(1000)])
+    assert chunk_sizes.parallel_chunks == 4
+    assert chunk_sizes.rows(ONE, unknown) > chunk_sizes.rows(OTHER, unknown) == 1000
+    chunk_sizes.reset()
+    assert (chunk_sizes.parallel_chunks, chunk_sizes.rows(ONE, unknown)) == (1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_size_that_somebody_chose_is_kept(
         }
         | more
     )
-    found = ChunkSizes.of(config)
+    chunk_sizes = ChunkSizes.of(config)
     for _ in range(4):
-        found.adapt(0.01, [chunk(1024)])
-    assert (found.rows(ONE, unknown) > 1024, found.parallel_chunks) == (grows, at_once)
+        chunk_sizes.adapt(0.01, [chunk(1024)])
+    assert (chunk_sizes.rows(ONE, unknown) > 1024, chunk_sizes.parallel_chunks) == (grows, at_once)

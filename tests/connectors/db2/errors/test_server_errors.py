@@ -85,13 +85,13 @@ class FailingDriver:
 
     def _of_catalogue(self, name: str) -> Callable[..., Any]:
         def asked(handle: Any, *arguments: Any) -> Any:
-            what = " ".join(
+            call_text = " ".join(
                 (name, *(argument for argument in arguments if isinstance(argument, str)))
             )
             if not self.fetches:
-                self._fail(what, handle)
+                self._fail(call_text, handle)
             statement = getattr(ibm_db, name)(handle, *arguments)
-            self._statements[id(statement)] = (what, handle)
+            self._statements[id(statement)] = (call_text, handle)
             return statement
 
         return asked
@@ -104,8 +104,8 @@ class FailingDriver:
 
         return fetched
 
-    def _fail(self, what: str, handle: Any) -> None:
-        shape = re.sub(r"\b\d+\b", "#", re.sub(r"'(?:[^']|'')*'", "#", what))
+    def _fail(self, call_text: str, handle: Any) -> None:
+        shape = re.sub(r"\b\d+\b", "#", re.sub(r"'(?:[^']|'')*'", "#", call_text))
         with self._lock:
             if shape in self.failed:
                 return

@@ -28,9 +28,9 @@ MARKS = ("HEADRACE_LIVE", "MARKS")
 _CAPTURED_SECONDS, _PAUSE_SECONDS = 120.0, 0.2
 
 
-def unscripted(what: str) -> NoReturn:
+def unscripted(action: str) -> NoReturn:
     """The test asks for what only the stand-in can be made to do."""
-    live.unscripted("Db2", what)
+    live.unscripted("Db2", action)
 
 
 class LiveDb2:
@@ -192,13 +192,13 @@ class LiveDatabase(Db2Database):
     @classmethod
     def of(cls, server: LiveDb2) -> LiveDatabase:
         """A database with only the tables that a test makes."""
-        made = cls(
+        database = cls(
             cast("DerbyServer", server),
             server.database,
             cast("CaptureProgram", LiveCapture(server)),
         )
-        made.execute(f"CREATE SCHEMA {SCHEMA}")
-        return made
+        database.execute(f"CREATE SCHEMA {SCHEMA}")
+        return database
 
     def close(self) -> None:
         """Registrations, tables and schemas are dropped."""

@@ -27,8 +27,11 @@ def test_a_snapshot_fetches_few_rows_of_a_table_with_lobs(
         return fetch(self, rows)
 
     monkeypatch.setattr(Cursor, "fetch", kept)
-    own = "ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20)"
-    for table, columns in (("PLAIN", own), ("LARGE", f"{own}, BODY LONG VARCHAR")):
+    plain_columns = "ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20)"
+    for table, columns in (
+        ("PLAIN", plain_columns),
+        ("LARGE", f"{plain_columns}, BODY LONG VARCHAR"),
+    ):
         db2_database.create_table(table, columns)
         more = ", 'text'" if table == "LARGE" else ""
         db2_database.execute(f"INSERT INTO INV.{table} VALUES (1, 'x'{more})")

@@ -49,9 +49,11 @@ def test_columns_that_no_event_shows_are_not_asked_for_but_keys_are(
     reader.stop()
     assert [value["after"] for value in values] == [{"NAME": "one"}, {"NAME": "two"}]
     assert [value["key"] for value in values] == [{"HIDDEN": 1}] * 2
-    asked = [statement for statement in statements if "NAME" in statement]
-    assert len(asked) >= 2
-    assert all("HIDDEN" in statement and "SECRET" not in statement for statement in asked)
+    table_statements = [statement for statement in statements if "NAME" in statement]
+    assert len(table_statements) >= 2
+    assert all(
+        "HIDDEN" in statement and "SECRET" not in statement for statement in table_statements
+    )
 
 
 def test_null_columns_are_read_again_by_keys_of_several_columns(

@@ -45,18 +45,18 @@ def test_a_change_table_has_no_columns_of_large_values() -> None:
         Column(name, Db2Type(kind), False)
         for name, kind in (("ID", "INTEGER"), ("BODY", "CLOB"), ('A"B', "VARCHAR"), ("X", "XML"))
     ]
-    (made,) = (
+    (statement,) = (
         statement
         for statement in texts(adding(CONFIG, "S", "T", "C", columns))
         if "SELECT CAST" in statement
     )
-    assert """, SOURCE."ID", SOURCE."A""B" FROM "S"."T" SOURCE)""" in made
-    (made,) = (
+    assert """, SOURCE."ID", SOURCE."A""B" FROM "S"."T" SOURCE)""" in statement
+    (statement,) = (
         statement
         for statement in texts(adding(CONFIG, "S", "T", "C"))
         if "SELECT CAST" in statement
     )
-    assert """, SOURCE.* FROM "S"."T" SOURCE)""" in made
+    assert """, SOURCE.* FROM "S"."T" SOURCE)""" in statement
 
 
 def test_no_literal_is_empty_because_oracles_compatibility_takes_it_for_null() -> None:

@@ -46,28 +46,28 @@ numbers = st.one_of(st.integers(1, 60), st.integers(1 << 64, (1 << 64) + 60))
 
 @given(st.sets(numbers), st.lists(numbers), st.lists(st.integers(0, 80)), st.integers(1, 7))
 def test_each_commit_has_its_own_time_or_that_of_the_next_one(
-    units: set[int], asked: list[int], cuts: list[int], fetched: int
+    units: set[int], asked_commits: list[int], cuts: list[int], fetched: int
 ) -> None:
-    own, asked = sorted(units), sorted(asked)
-    times = CommitTimes(Units(own), fetched, UTC, lambda: 99_000_000)
-    borders = sorted({0, len(asked), *(min(cut, len(asked)) for cut in cuts)})
+    commit_places, asked_commits = sorted(units), sorted(asked_commits)
+    times = CommitTimes(Units(commit_places), fetched, UTC, lambda: 99_000_000)
+    borders = sorted({0, len(asked_commits), *(min(cut, len(asked_commits)) for cut in cuts)})
     seconds = [
         int(time) // 1_000_000
         for first, last in pairwise(borders)
-        for time in times.of(commits(asked[first:last]))
+        for time in times.of(commits(asked_commits[first:last]))
     ]
     expected = []
-    for commit in asked:
-        place = bisect_left(own, commit)
-        expected.append(own[place] % 10_000 if place < len(own) else 99)
+    for commit in asked_commits:
+        place = bisect_left(commit_places, commit)
+        expected.append(commit_places[place] % 10_000 if place < len(commit_places) else 99)
     assert seconds == expected
 
 
 def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> None:
-    asked: list[None] = []
+    calls: list[None] = []
 
     def server_time() -> int:
-        asked.append(None)
+        calls.append(None)
         return 99_000_000
 
     times = CommitTimes(Units([]), 10, UTC, server_time)
@@ -75,7 +75,7 @@ def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> 
         [99_000_000, 99_000_000],
         [99_000_000],
     ]
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_no_more_rows_are_kept_than_are_fetched_at_once() -> None:

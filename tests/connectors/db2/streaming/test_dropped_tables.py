@@ -46,7 +46,7 @@ def read(database: Db2Database, table: str, reader: Reader, *, is_dropped: bool)
 def test_the_last_changes_of_a_dropped_table_are_like_those_before(
     db2_database: Db2Database, tmp_path: Path
 ) -> None:
-    shown, structures = [], []
+    change_lists, structures = [], []
     db2_database.create_table("OTHER", TABLE)
     for table, is_dropped in (("KEPT", False), ("GONE", True)):
         db2_database.create_table(table, TABLE)
@@ -57,12 +57,12 @@ def test_the_last_changes_of_a_dropped_table_are_like_those_before(
             schema_history_internal_file_filename=str(tmp_path / table),
         )
         read(db2_database, table, reader, is_dropped=is_dropped)
-        shown.append(changes_of(reader))
+        change_lists.append(changes_of(reader))
         structures.append(len(schema_changes(reader)))
-    kept, gone = shown
-    assert gone == kept
-    assert [op for _, op, _ in gone] == ["c", "c", "d", "c", "d"]
-    assert {key["ID"] for key, _, _ in gone} == {1, 2, 3}
+    kept_changes, dropped_changes = change_lists
+    assert dropped_changes == kept_changes
+    assert [op for _, op, _ in dropped_changes] == ["c", "c", "d", "c", "d"]
+    assert {key["ID"] for key, _, _ in dropped_changes} == {1, 2, 3}
     assert structures == [2, 2], "nothing was altered"
 
 

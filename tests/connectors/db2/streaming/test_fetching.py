@@ -58,11 +58,11 @@ def test_rows_that_were_fetched_ahead_come_next_and_none_twice() -> None:
     rows = thread.query("", (7,)).result()
     rows.ahead(3)
     rows.ahead(5)
-    given = [rows.fetch(2), rows.fetch(2)]
+    batches = [rows.fetch(2), rows.fetch(2)]
     rows.ahead(9)
-    given += [rows.fetch(1), rows.fetch(1)]
+    batches += [rows.fetch(1), rows.fetch(1)]
     thread.close()
-    assert given == [[(0,), (1,), (2,)], [(3,), (4,)], [(5,), (6,)], []]
+    assert batches == [[(0,), (1,), (2,)], [(3,), (4,)], [(5,), (6,)], []]
     assert numbers.calls == ["cursor", "fetch 3", "fetch 2", "fetch 9", "fetch 1", "close"]
 
 
@@ -114,18 +114,18 @@ def test_a_query_that_is_closed_waits_for_the_fetch_that_runs() -> None:
 
 
 def test_queries_take_turns_on_connections_that_are_made_when_they_are_needed() -> None:
-    made: list[Numbers] = []
+    cursors: list[Numbers] = []
 
     def connect() -> Connection:
-        made.append(Numbers())
-        return cast(Connection, cast(Any, made[-1]))
+        cursors.append(Numbers())
+        return cast(Connection, cast(Any, cursors[-1]))
 
     threads = FetchThreads(connect, 2)
-    assert not made
+    assert not cursors
     first = threads.of(0)
-    assert len(made) == 1
+    assert len(cursors) == 1
     second = threads.of(1)
     assert [threads.of(number) for number in range(4)] == [first, second, first, second]
     threads.rollback()
     threads.close()
-    assert [cursor.calls for cursor in made] == [["rollback", "close"], ["rollback", "close"]]
+    assert [cursor.calls for cursor in cursors] == [["rollback", "close"], ["rollback", "close"]]

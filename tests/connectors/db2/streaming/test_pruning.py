@@ -164,8 +164,11 @@ def stopped_inside_the_first_transaction_of_a_new_table(
     """Return a reader that stopped inside the first transaction of a table, which was registered
     while the reader ran. Only the registration of the table is between this transaction and the
     last delivered commit."""
-    kept = str(folder / "history")
-    options = {"schema_history_internal_file_filename": kept, "headrace_range_max_rows": "2"}
+    history_file = str(folder / "history")
+    options = {
+        "schema_history_internal_file_filename": history_file,
+        "headrace_range_max_rows": "2",
+    }
     reader = reader_of(database, **options)
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
     reader.await_changes(1)

@@ -60,7 +60,9 @@ class Read(NamedTuple):
     written: bytes
 
 
-def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2Position) -> Read:
+def read(
+    changes: Sequence[Made], captured: set[int], altered: set[int], start: Db2Position
+) -> Read:
     """The index of one transaction, of which some tables are captured, and some were altered since
     their last schema change event."""
     settings = EventSettings("s", JournalSource())
@@ -74,7 +76,7 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
     for table in sorted(captured):
         rows: list[Row] = [
             (lsn_of(COMMIT), lsn_of(change.place), change.operation, number)
-            for number, change in enumerate(made)
+            for number, change in enumerate(changes)
             if change.table == table
         ]
         opened = change_table(rows, table, (2, 5))
@@ -133,34 +135,36 @@ def test_what_comes_is_what_lies_after_the_last_change(
     sets: tuple[set[int], set[int], set[int], set[int]],
     data: st.DataObject,
 ) -> None:
-    made = []
+    changes = []
     for step, table, operation in steps:
         first += step
-        made.append(Made(first, table, operation))
+        changes.append(Made(first, table, operation))
     captured, altered, later, altered_later = sets
-    before = read(made, captured, altered, Db2Position())
-    own = [change for change in made if change.table in captured]
-    if not own:
+    before = read(changes, captured, altered, Db2Position())
+    captured_changes = [change for change in changes if change.table in captured]
+    if not captured_changes:
         assert len(before.rows) == 0
         return
     following = np.append(before.rows["ordinal"][1:], -1)
     ends = np.flatnonzero(before.rows["ordinal"] != following).tolist()
-    assert [int(before.rows["relation"][end]) for end in ends] == [change.table for change in own]
+    assert [int(before.rows["relation"][end]) for end in ends] == [
+        change.table for change in captured_changes
+    ]
     cut = data.draw(st.sampled_from(ends))
     position = stop(before, cut)
-    last = own[ends.index(cut)]
+    last = captured_changes[ends.index(cut)]
     assert position.change is not None
     assert lsn_of(position.change.place) == lsn_of(last.place)
     assert rows_until(before.rows, position) == cut + 1
 
-    again = read(made, later, altered_later, position)
+    again = read(changes, later, altered_later, position)
     count = rows_until(again.rows, position)
     rest = again.rows[count:]
     expected_changes = [
-        change for change in made if change.table in later and change.place > last.place
+        change for change in changes if change.table in later and change.place > last.place
     ]
-    shown = [row for row in rest if row["relation"] != SCHEMA_CHANGES and row["operation"]]
-    assert [(int(row["relation"]), row["place"]) for row in shown] == [
+    change_rows = [row for row in rest if row["relation"] != SCHEMA_CHANGES and row["operation"]]
+    assert [(int(row["relation"]), row["place"]) for row in change_rows] == [
         (change.table, low_half(change.place)) for change in expected_changes
     ]
     schema_changes = [
@@ -176,7 +180,7 @@ def test_what_comes_is_what_lies_after_the_last_change(
     assert len(set(keys)) == len(keys)
     if later == captured and altered_later == altered:
         whole = before.rows[cut + 1 :]
-        assert [row["ordinal"] for row in shown] == [
+        assert [row["ordinal"] for row in change_rows] == [
             row["ordinal"]
             for row in whole
             if row["relation"] != SCHEMA_CHANGES and row["operation"]
@@ -189,10 +193,10 @@ def test_ordinals_are_the_same_after_a_restart_where_numbers_cross_the_middle_of
     None
 ):
     numbers = (0x7FFFFFFFFFFFFFF1, 0x7FFFFFFFFFFFFFF2, *(0x8000000000000001 + n for n in range(8)))
-    made = [Made((6 << 64) + number, 0, "U") for number in numbers]
-    before = read(made, {0}, set(), Db2Position())
+    changes = [Made((6 << 64) + number, 0, "U") for number in numbers]
+    before = read(changes, {0}, set(), Db2Position())
     for cut in range(len(before.rows)):
         position = stop(before, cut)
-        again = read(made, {0}, set(), position)
+        again = read(changes, {0}, set(), position)
         rest = again.rows[rows_until(again.rows, position) :]
         assert rest["ordinal"].tolist() == before.rows["ordinal"][cut + 1 :].tolist()

@@ -38,19 +38,19 @@ def reader_of(database: Db2Database, **more: str) -> Reader:
 def commit(database: Db2Database) -> list[tuple[str, str, int]]:
     """One transaction with creates, updates and deletes of three tables in turn: table, operation
     and key of each change."""
-    made = []
+    changes = []
     with database.transaction() as execute:
         for number in range(ROUNDS):
             for name in TABLES:
                 execute(f"INSERT INTO {SCHEMA}.{name} (ID, NAME) VALUES ({number}, 'new')", ())
-                made.append((name, "c", number))
+                changes.append((name, "c", number))
             for name in TABLES:
                 execute(f"UPDATE {SCHEMA}.{name} SET NAME = 'changed' WHERE ID = {number}", ())
-                made.append((name, "u", number))
+                changes.append((name, "u", number))
         for name in TABLES:
             execute(f"DELETE FROM {SCHEMA}.{name} WHERE ID = 0", ())
-            made.append((name, "d", 0))
-    return made
+            changes.append((name, "d", 0))
+    return changes
 
 
 def come(reader: Reader) -> list[tuple[str, str, int]]:
@@ -90,17 +90,17 @@ def test_tables_that_are_left_out_meanwhile_do_not_move_the_place(
     database: Db2Database, later: str
 ) -> None:
     reader = reader_of(database)
-    made = commit(database)
+    changes = commit(database)
     offset = in_the_middle(reader)
     before = come(reader)
-    assert before == made[: len(before)]
-    assert 0 < len(before) < len(made)
+    assert before == changes[: len(before)]
+    assert 0 < len(before) < len(changes)
     assert place_of(parse_lsn(offset["change_lsn"])) < place_of(
         parse_lsn(offset["transaction_lsn"])
     )
     reader.configure({**reader.properties, **tables(later)})
     until_the_end(reader)
-    rest = [change for change in made[len(before) :] if change[0] in later]
+    rest = [change for change in changes[len(before) :] if change[0] in later]
     assert come(reader) == before + rest
 
 
@@ -110,15 +110,15 @@ def test_tables_that_are_added_meanwhile_come_from_the_place_on(
 ) -> None:
     reader = reader_of(database)
     reader.configure({**reader.properties, **tables(earlier)})
-    made = commit(database)
+    changes = commit(database)
     offset = in_the_middle(reader)
     before = come(reader)
     last = place_of(parse_lsn(offset["change_lsn"]))
     reader.configure({**reader.properties, **tables(TABLES)})
     until_the_end(reader)
-    following = made.index(before[-1]) + 1
+    following = changes.index(before[-1]) + 1
     assert last > 0
-    assert come(reader) == before + made[following:]
+    assert come(reader) == before + changes[following:]
 
 
 @pytest.mark.parametrize("later", ["A", "BC", "ABC"])
@@ -127,7 +127,7 @@ def test_a_range_that_was_planned_before_is_read_up_to_its_end(
 ) -> None:
     """Spark was stopped in a micro-batch: its end is in the log of offsets."""
     reader = reader_of(database)
-    made = commit(database)
+    changes = commit(database)
     in_the_middle(reader)
     before = come(reader)
     planned = reader.plan(30)
@@ -136,12 +136,12 @@ def test_a_range_that_was_planned_before_is_read_up_to_its_end(
     reader.configure({**reader.properties, **tables(later)})
     reader.records += reader.read(planned)
     reader.offsets.append(planned)
-    own = [change for change in made[len(before) : upto] if change[0] in later]
-    assert come(reader) == before + own
+    later_changes = [change for change in changes[len(before) : upto] if change[0] in later]
+    assert come(reader) == before + later_changes
     reader.stop()
     until_the_end(reader)
-    rest = [change for change in made[upto:] if change[0] in later]
-    assert come(reader) == before + own + rest
+    rest = [change for change in changes[upto:] if change[0] in later]
+    assert come(reader) == before + later_changes + rest
 
 
 def drop(database: Db2Database) -> None:
@@ -158,12 +158,14 @@ def test_a_table_that_is_removed_meanwhile_takes_nothing_of_the_others_along(
     database: Db2Database, remove: Callable[[Db2Database], None]
 ) -> None:
     reader = reader_of(database)
-    made = commit(database)
+    changes = commit(database)
     in_the_middle(reader)
     before = come(reader)
     remove(database)
     until_the_end(reader)
-    assert come(reader) == before + [change for change in made[len(before) :] if change[0] != "A"]
+    assert come(reader) == before + [
+        change for change in changes[len(before) :] if change[0] != "A"
+    ]
 
 
 def schema_changes(reader: Reader) -> list[tuple[str, list[str]]]:
@@ -183,7 +185,7 @@ def test_a_table_that_is_altered_meanwhile_is_reported_once_and_loses_nothing(
                "schema_history_internal_file_filename": f"{tmp_path}/history"}  # fmt: skip
     reader = reader_of(database, **history)
     reader.step_until(lambda: len(schema_changes(reader)) == len(TABLES))
-    made = commit(database)
+    committed_changes = commit(database)
     in_the_middle(reader)
     before = come(reader)
     changes = quoted("ASNCDC", f"CDC_{SCHEMA}_C")
@@ -192,7 +194,7 @@ def test_a_table_that_is_altered_meanwhile_is_reported_once_and_loses_nothing(
     reader.step_until(lambda: len(schema_changes(reader)) > len(TABLES))
     reader.stop()
     until_the_end(reader)
-    assert come(reader) == made
+    assert come(reader) == committed_changes
     assert schema_changes(reader)[len(TABLES) :] == [("ALTER", ["ID", "NAME", "MORE"])]
     rest = [value for value in reader.values()[len(before) :] if value["source"]["table"] == "C"]
     assert all("MORE" in (value["after"] or value["before"]) for value in rest)
@@ -238,10 +240,10 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
     database.execute(f"INSERT INTO {SCHEMA}.A VALUES (2, 'two')")
     assert [value["after"]["ID"] for value in reader.await_changes(2)] == [1, 2]
     reader.stop()
-    made = file.read_text().splitlines()
-    assert len(made) == len(lines) == len(TABLES)
+    history_lines = file.read_text().splitlines()
+    assert len(history_lines) == len(lines) == len(TABLES)
     reader.restart()
     database.execute(f"INSERT INTO {SCHEMA}.A VALUES (3, 'three')")
     reader.await_changes(3)
     reader.stop()
-    assert file.read_text().splitlines() == made
+    assert file.read_text().splitlines() == history_lines

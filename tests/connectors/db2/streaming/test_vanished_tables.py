@@ -40,11 +40,11 @@ def test_a_vanished_change_table_is_reported_once_and_again_after_it_was_back(
 
     assert described() == (True, 0)
     change_table = f'ASNCDC."CDC_{SCHEMA}_T"'
-    kept = 'ASNCDC."KEPT"'
+    backup_table = 'ASNCDC."KEPT"'
     db2_database.execute(f"RENAME TABLE {change_table} TO KEPT")
     assert described() == (False, 1)
     assert described() == (False, 0)
-    db2_database.execute(f'RENAME TABLE {kept} TO "CDC_{SCHEMA}_T"')
+    db2_database.execute(f'RENAME TABLE {backup_table} TO "CDC_{SCHEMA}_T"')
     assert described() == (True, 0)
     db2_database.execute(f"DROP TABLE {change_table}")
     assert described() == (False, 1)

@@ -62,13 +62,13 @@ def config_of(database: Db2Database, **more: str) -> Db2Config:
 
 def lasts(connection: Connection, config: Db2Config, commits: list[int]) -> list[int]:
     """The last commit of each window, from the first commit on, as an index of `commits`."""
-    made, first = [], commits[0]
+    last_places, first = [], commits[0]
     while (window := next_window(connection, config, first, LSN_BYTES)) is not None:
         connection.rollback()
         assert (window.first, window.newest) == (first, commits[-1])
-        made.append(commits.index(window.last))
+        last_places.append(commits.index(window.last))
         first = window.last + 1
-    return made
+    return last_places
 
 
 @pytest.mark.parametrize(

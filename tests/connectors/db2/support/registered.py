@@ -16,14 +16,14 @@ from tests.servers.db2 import Db2Database
 @contextmanager
 def registered_by_capture(database: Db2Database) -> Iterator[None]:
     """Registers two tables by the Capture program, and takes that back before they are dropped."""
-    done, taking_back = workload._Making._done, workload._taking_back
+    original_done, taking_back = workload._Making._done, workload._taking_back
     added: list[str] = []
 
     def registered(self: Any, transaction: Transaction) -> Exception | None:
         if transaction.statements[0].name != "kit_register":
-            return done(self, transaction)
+            return original_done(self, transaction)
         if transaction.table not in ("CHANGES", "EXPRESSIONS"):
-            return done(self, transaction)
+            return original_done(self, transaction)
         database.capture.add_table(SCHEMA, transaction.table)
         added.append(transaction.table)
         return None

@@ -123,8 +123,8 @@ def test_the_servers_clock_is_shown(tmp_path: Path) -> None:
             database.create_table("T", "ID INTEGER NOT NULL PRIMARY KEY")
             file = written(tmp_path / "pipeline.properties", database.properties())
             bundle = tmp_path / "bundle.zip"
-            given = ["--output", str(bundle), "--seconds", "0.1"]
-            assert main(["support-bundle", str(file), *given]) == 0
+            options = ["--output", str(bundle), "--seconds", "0.1"]
+            assert main(["support-bundle", str(file), *options]) == 0
         finally:
             database.close()
     with zipfile.ZipFile(bundle) as archive:
@@ -142,11 +142,13 @@ def test_names_of_the_sites_subscriptions_are_numbers_and_codes_of_registrations
              "APPLY_QUAL": "CANARY4", "SET_NAME": "CANARY5", "CNTL_SERVER": "CANARY6"}  # fmt: skip
     for table in ("IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"):
         present = set(columns_of(db2_database, table))
-        given = ", ".join(f"{name} = '{value}'" for name, value in names.items() if name in present)
-        db2_database.execute(f"UPDATE ASNCDC.{table} SET {given}")
+        assignments = ", ".join(
+            f"{name} = '{value}'" for name, value in names.items() if name in present
+        )
+        db2_database.execute(f"UPDATE ASNCDC.{table} SET {assignments}")
     codes = {"STATE_INFO": "ASN0073E", "STOP_ON_ERROR": "N", "OPTION_FLAGS": "NNYN"}
-    given = ", ".join(f"{name} = '{value}'" for name, value in codes.items())
-    db2_database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {given}")
+    assignments = ", ".join(f"{name} = '{value}'" for name, value in codes.items())
+    db2_database.execute(f"UPDATE ASNCDC.IBMSNAP_REGISTER SET {assignments}")
     bundle = tmp_path / "bundle.zip"
     assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
     _, records = read(bundle)

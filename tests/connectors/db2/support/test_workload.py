@@ -47,8 +47,8 @@ def registers(db2_database: Db2Database) -> Iterator[None]:
 
 
 def run(file: Path, bundle: Path, *more: str) -> int:
-    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
-    return main([*given, "--workload", *more])
+    arguments = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    return main([*arguments, "--workload", *more])
 
 
 def is_clean(database: Db2Database) -> bool:
@@ -71,16 +71,18 @@ def test_the_workload_answers_open_questions_and_leaves_nothing(
 ) -> None:
     assert run(file, bundle) == 0
     assert is_clean(db2_database)
-    found = answers(bundle)
-    changed = found["capstart"]["with_signal"]
+    bundle_answers = answers(bundle)
+    changed = bundle_answers["capstart"]["with_signal"]
     assert [row["IBMSNAP_OPERATION"] for row in changed] == ["I", "D", "I", "D", "I", "I", "D"]
     assert changed[0]["T"] == "it's é"
     (registered,) = (
-        row for row in found["capstart"]["registrations"] if row["SOURCE_TABLE"] == "CHANGES"
+        row
+        for row in bundle_answers["capstart"]["registrations"]
+        if row["SOURCE_TABLE"] == "CHANGES"
     )
     assert registered["STATE"] == "A"
-    assert [row["B"] for row in found["expression_columns"]] == [42, 42, 44]
-    units = found["D1"]["workload"]
+    assert [row["B"] for row in bundle_answers["expression_columns"]] == [42, 42, 44]
+    units = bundle_answers["D1"]["workload"]
     assert units
     assert {"IBMSNAP_LOGMARKER", "SERVER_TIME", "SERVER_ZONE"} <= set(units[0])
     assert {float(row["SERVER_ZONE"]) for row in units} == {0}
@@ -130,10 +132,14 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
 
     monkeypatch.setattr(Connection, "rows", kept)
     assert run(file, bundle) == 0
-    own = [statement for statement in sent if SCHEMA in statement]
-    assert len(own) > 15
-    assert any(statement.startswith("SELECT COUNT(*)") for statement in own), "it waits for Capture"
-    assert {statement for statement in own if f"{statement};" not in listed} == set()
+    workload_statements = [statement for statement in sent if SCHEMA in statement]
+    assert len(workload_statements) > 15
+    assert any(statement.startswith("SELECT COUNT(*)") for statement in workload_statements), (
+        "it waits for Capture"
+    )
+    assert {
+        statement for statement in workload_statements if f"{statement};" not in listed
+    } == set()
     assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in listed
 
 
@@ -143,12 +149,12 @@ def test_capture_reads_its_registrations_again_by_what_remedies_name() -> None:
 
 
 def test_each_registration_is_taken_back_by_what_removes_it() -> None:
-    made = Kit(Db2Config.parse(PROPERTIES)).registration("LARGE")
-    texts = [statement.text for statement in made.statements]
+    registration = Kit(Db2Config.parse(PROPERTIES)).registration("LARGE")
+    texts = [statement.text for statement in registration.statements]
     assert texts[0] == f'ALTER TABLE "{SCHEMA}"."LARGE" DATA CAPTURE CHANGES'
     assert any("SOURCE.*" in text for text in texts), "with the columns of large values"
     assert "SET STOP_ON_ERROR = 'N'" in texts[-1], "Capture goes on with everybody's tables"
-    undone = " ".join(statement.text for statement in made.undo)
+    undone = " ".join(statement.text for statement in registration.undo)
     for part in ("IBMSNAP_PRUNCNTL", "IBMSNAP_REGISTER", "DROP TABLE", "DATA CAPTURE NONE"):
         assert part in undone
 
@@ -179,9 +185,9 @@ def test_a_user_without_the_right_to_make_the_schema_gets_that_error(
 
     monkeypatch.setattr(Connection, "rows", refused)
     assert run(file, bundle) != 0
-    shown = " ".join(capsys.readouterr().err.split())
-    assert f"--workload cannot make its tables in the schema {SCHEMA}" in shown
-    assert "DBADM" in shown
+    error_text = " ".join(capsys.readouterr().err.split())
+    assert f"--workload cannot make its tables in the schema {SCHEMA}" in error_text
+    assert "DBADM" in error_text
     assert bundle.exists()
 
 
@@ -192,9 +198,9 @@ def test_zos_is_refused_before_anything_is_sent(file: Path, bundle: Path) -> Non
             "db2.platform": "ZOS",
         }
     )
-    made = support_plan(config).workload
+    workload_plan = support_plan(config).workload
     with pytest.raises(HeadraceError, match=r"db2\.platform is ZOS"):
-        list(made.ask(None, 0.1))  # type: ignore[arg-type]
+        list(workload_plan.ask(None, 0.1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])

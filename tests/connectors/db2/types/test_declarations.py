@@ -16,9 +16,9 @@ DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 def resolved(kind: Db2Type, **modes: str) -> ColumnType:
     """A column of a type that accepts null."""
-    made = kind.resolve(TypeOptions(**modes))
-    assert made is not None
-    return made
+    column_type = kind.resolve(TypeOptions(**modes))
+    assert column_type is not None
+    return column_type
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,17 @@ def resolved(kind: Db2Type, **modes: str) -> ColumnType:
 def test_a_type_has_one_schema_in_all_modes(
     kind: Db2Type, schema: Type, text: bytes, value: object
 ) -> None:
-    made = resolved(kind)
-    assert (made.schema.type, made.schema.name) == (schema, None)
-    assert made.decode(text) == value
+    column_type = resolved(kind)
+    assert (column_type.schema.type, column_type.schema.name) == (schema, None)
+    assert column_type.decode(text) == value
 
 
 def test_xml_is_a_text_of_its_own_name() -> None:
-    made = resolved(Db2Type("XML"))
-    assert (made.schema.type, made.schema.name) == (Type.STRING, "io.debezium.data.Xml")
+    column_type = resolved(Db2Type("XML"))
+    assert (column_type.schema.type, column_type.schema.name) == (
+        Type.STRING,
+        "io.debezium.data.Xml",
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,11 +70,14 @@ def test_xml_is_a_text_of_its_own_name() -> None:
     ],
 )
 def test_decimals(mode: str, name: str | None, schema: Type, value: object) -> None:
-    made = resolved(Db2Type("DECIMAL", 10, 2), decimal_handling_mode=mode)
-    assert (made.schema.name, made.schema.type) == (name, schema)
-    assert made.decode(b"12.50") == value
+    column_type = resolved(Db2Type("DECIMAL", 10, 2), decimal_handling_mode=mode)
+    assert (column_type.schema.name, column_type.schema.type) == (name, schema)
+    assert column_type.decode(b"12.50") == value
     if name:
-        assert dict(made.schema.parameters) == {"scale": "2", "connect.decimal.precision": "10"}
+        assert dict(column_type.schema.parameters) == {
+            "scale": "2",
+            "connect.decimal.precision": "10",
+        }
 
 
 @pytest.mark.parametrize(
@@ -86,10 +92,10 @@ def test_decimals(mode: str, name: str | None, schema: Type, value: object) -> N
     ],
 )
 def test_decimal_floats_have_the_scale_of_each_value(mode: str, text: bytes, value: object) -> None:
-    made = resolved(Db2Type("DECFLOAT", 34), decimal_handling_mode=mode)
+    column_type = resolved(Db2Type("DECFLOAT", 34), decimal_handling_mode=mode)
     if mode == "precise":
-        assert made.schema.name == "io.debezium.data.VariableScaleDecimal"
-    assert made.decode(text) == value
+        assert column_type.schema.name == "io.debezium.data.VariableScaleDecimal"
+    assert column_type.decode(text) == value
 
 
 DATES = {
@@ -112,14 +118,14 @@ TIMES = {
 
 @pytest.mark.parametrize("mode", DATES)
 def test_dates(mode: str) -> None:
-    made = resolved(Db2Type("DATE", 10), time_precision_mode=mode)
-    assert (made.schema.name, made.decode(b"2017-09-15")) == DATES[mode]
+    column_type = resolved(Db2Type("DATE", 10), time_precision_mode=mode)
+    assert (column_type.schema.name, column_type.decode(b"2017-09-15")) == DATES[mode]
 
 
 @pytest.mark.parametrize("mode", TIMES)
 def test_times_have_whole_seconds(mode: str) -> None:
-    made = resolved(Db2Type("TIME", 8, 0), time_precision_mode=mode)
-    assert (made.schema.name, made.decode(b"04:05:11")) == TIMES[mode]
+    column_type = resolved(Db2Type("TIME", 8, 0), time_precision_mode=mode)
+    assert (column_type.schema.name, column_type.decode(b"04:05:11")) == TIMES[mode]
 
 
 @pytest.mark.parametrize(
@@ -141,17 +147,20 @@ def test_times_have_whole_seconds(mode: str) -> None:
     ],
 )
 def test_timestamps(digits: int | None, mode: str, name: str, value: object) -> None:
-    made = resolved(Db2Type("TIMESTAMP", 26, digits), time_precision_mode=mode)
+    column_type = resolved(Db2Type("TIMESTAMP", 26, digits), time_precision_mode=mode)
     text = b"2018-06-20 15:13:16"
-    shown = min(6 if digits is None else digits, 9)
-    text += b".945104123"[: shown + 1] if shown else b""
-    assert (made.schema.name, made.decode(text)) == (f"io.debezium.time.{name}", value)
+    shown_digits = min(6 if digits is None else digits, 9)
+    text += b".945104123"[: shown_digits + 1] if shown_digits else b""
+    assert (column_type.schema.name, column_type.decode(text)) == (
+        f"io.debezium.time.{name}",
+        value,
+    )
 
 
 def test_connect_timestamps_are_milliseconds() -> None:
-    made = resolved(Db2Type("TIMESTAMP", 26, 9), time_precision_mode="connect")
-    assert made.schema.name == "org.apache.kafka.connect.data.Timestamp"
-    assert made.decode(b"2018-06-20 15:13:16.945104123") == 1529507596945
+    column_type = resolved(Db2Type("TIMESTAMP", 26, 9), time_precision_mode="connect")
+    assert column_type.schema.name == "org.apache.kafka.connect.data.Timestamp"
+    assert column_type.decode(b"2018-06-20 15:13:16.945104123") == 1529507596945
 
 
 @pytest.mark.parametrize(
@@ -174,22 +183,22 @@ def test_connect_timestamps_are_milliseconds() -> None:
 def test_structured_dates_and_times_have_their_parts(
     kind: Db2Type, name: str, text: bytes, value: object
 ) -> None:
-    made = resolved(kind, time_precision_mode="structured")
-    assert (made.schema.name, made.schema.type) == (name, Type.STRUCT)
-    assert made.decode(text) == value
+    column_type = resolved(kind, time_precision_mode="structured")
+    assert (column_type.schema.name, column_type.schema.type) == (name, Type.STRUCT)
+    assert column_type.decode(text) == value
 
 
 def test_structured_timestamps_keep_nanoseconds() -> None:
-    made = resolved(Db2Type("TIMESTAMP", 26, 9), time_precision_mode="structured")
-    value = made.decode(b"2018-06-20 15:13:16.945104123")
+    column_type = resolved(Db2Type("TIMESTAMP", 26, 9), time_precision_mode="structured")
+    value = column_type.decode(b"2018-06-20 15:13:16.945104123")
     assert isinstance(value, dict)
     assert value["nanos"] == 945104123
 
 
 def test_timestamps_with_zone_are_texts_in_utc() -> None:
-    made = resolved(Db2Type("TIMESTAMP WITH TIME ZONE"))
-    assert made.schema.name == "io.debezium.time.ZonedTimestamp"
-    assert made.decode(b"2018-06-20 15:13:16.5+02:00") == "2018-06-20T13:13:16.5Z"
+    column_type = resolved(Db2Type("TIMESTAMP WITH TIME ZONE"))
+    assert column_type.schema.name == "io.debezium.time.ZonedTimestamp"
+    assert column_type.decode(b"2018-06-20 15:13:16.5+02:00") == "2018-06-20T13:13:16.5Z"
 
 
 def test_a_type_that_is_not_known_is_left_out() -> None:

@@ -45,12 +45,12 @@ from headrace.connectors.db2.types.source_type import Db2Type
 def test_a_literal_is_the_default_and_now_is_1970(
     kind: Db2Type, expression: str, value: object
 ) -> None:
-    made = kind.resolve(optional=False, default=expression)
-    assert made is not None
-    assert made.schema.default == value
+    column_type = kind.resolve(optional=False, default=expression)
+    assert column_type is not None
+    assert column_type.schema.default == value
 
 
 def test_now_is_no_default_where_null_is_accepted() -> None:
-    made = Db2Type("TIMESTAMP", 26, 6).resolve(optional=True, default="CURRENT TIMESTAMP")
-    assert made is not None
-    assert made.schema.default is None
+    column_type = Db2Type("TIMESTAMP", 26, 6).resolve(optional=True, default="CURRENT TIMESTAMP")
+    assert column_type is not None
+    assert column_type.schema.default is None

@@ -60,10 +60,10 @@ def test_a_signal_collection_alone_takes_nothing_else_away(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["literal", "regex"])
 def test_where_collections_are_distinguished_every_drop_and_rename_comes(mode: str) -> None:
     """A name that is not captured may become one that is."""
-    given = {"collection.include.list": "d.c", "filters.match.mode": mode}
-    stages = pipeline(given | {"headrace.table.identity": "id"})
+    properties = {"collection.include.list": "d.c", "filters.match.mode": mode}
+    stages = pipeline(properties | {"headrace.table.identity": "id"})
     (either,) = (stage["$match"]["$or"] for stage in stages if "$match" in stage)
-    (conditions,) = (s["$match"]["$and"] for s in pipeline(given) if "$match" in s)
+    (conditions,) = (s["$match"]["$and"] for s in pipeline(properties) if "$match" in s)
     kind = "operationType" if mode == "literal" else "event.operationType"
     assert either == [{"$and": conditions}, {kind: {"$in": ["drop", "rename"]}}]
-    assert len(stages) == len(pipeline(given))
+    assert len(stages) == len(pipeline(properties))

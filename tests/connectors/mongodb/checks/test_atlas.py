@@ -38,8 +38,12 @@ def atlas() -> Iterator[AtlasServer]:
 def configured(host: str, **more: str) -> dict[str, str]:
     """`more` uses `_` for `.`."""
     string = f"mongodb://{host}/?replicaSet={AtlasServer.replica_set}"
-    given = {"connector.class": "mongodb", "topic.prefix": "p", "mongodb.connection.string": string}
-    return given | {name.replace("_", "."): text for name, text in more.items()}
+    properties = {
+        "connector.class": "mongodb",
+        "topic.prefix": "p",
+        "mongodb.connection.string": string,
+    }
+    return properties | {name.replace("_", "."): text for name, text in more.items()}
 
 
 @pytest.mark.mongodb
@@ -52,8 +56,8 @@ def test_a_cluster_is_known_by_the_names_of_its_host_and_its_replica_set(
         return look_up(atlas.host if host == HOST else host, *arguments, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", local)
-    found = check(parse_configuration(configured(f"{HOST}:{atlas.port}")))
-    managed = {finding.code: finding for finding in found}["mongodb.managed"]
+    findings = check(parse_configuration(configured(f"{HOST}:{atlas.port}")))
+    managed = {finding.code: finding for finding in findings}["mongodb.managed"]
     assert managed.level == "ok"
     assert managed.message == (
         f"The cluster is Atlas's (host {HOST}:{atlas.port}, replica set {atlas.replica_set})"
@@ -62,8 +66,8 @@ def test_a_cluster_is_known_by_the_names_of_its_host_and_its_replica_set(
 
 @pytest.mark.mongodb
 def test_a_cluster_behind_another_name_is_known_by_its_replica_set(atlas: AtlasServer) -> None:
-    found = check(parse_configuration(configured(f"{atlas.host}:{atlas.port}")))
-    managed = {finding.code: finding for finding in found}["mongodb.managed"]
+    findings = check(parse_configuration(configured(f"{atlas.host}:{atlas.port}")))
+    managed = {finding.code: finding for finding in findings}["mongodb.managed"]
     assert managed.message == f"The cluster is Atlas's (replica set {atlas.replica_set})"
 
 

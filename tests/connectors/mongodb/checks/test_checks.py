@@ -35,10 +35,10 @@ def test_a_ready_deployment_has_no_errors_and_nothing_is_made(
     mongo_database: MongoDatabase,
 ) -> None:
     mongo_database.collections["orders"].insert_one({})
-    shown = levels(mongo_database)
-    assert set(shown.values()) == {"ok"}
+    level_by_code = levels(mongo_database)
+    assert set(level_by_code.values()) == {"ok"}
     expected = {"version", "collections", "find", "change_stream", "oplog"}
-    assert set(shown) == {f"mongodb.{code}" for code in expected}
+    assert set(level_by_code) == {f"mongodb.{code}" for code in expected}
     assert mongo_database.collections.list_collection_names() == ["orders"]
 
 
@@ -54,10 +54,10 @@ def test_the_collections_are_named(mongo_database: MongoDatabase) -> None:
 
 
 def test_what_matches_nothing_is_a_warning(mongo_database: MongoDatabase) -> None:
-    shown = findings(mongo_database, collection_include_list="shop.nothing")
-    assert shown["mongodb.no_collections"][0] == "warning"
-    assert "shop.nothing matches no collection" in shown["mongodb.unmatched_entry"][1]
-    assert "mongodb.change_stream" in shown
+    findings_by_code = findings(mongo_database, collection_include_list="shop.nothing")
+    assert findings_by_code["mongodb.no_collections"][0] == "warning"
+    assert "shop.nothing matches no collection" in findings_by_code["mongodb.unmatched_entry"][1]
+    assert "mongodb.change_stream" in findings_by_code
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_an_expression_that_ends_too_soon_is_named_with_one_that_does_not(
 ) -> None:
     mongo_database.collections["customers"].insert_one({})
     entry, meant = entry.format(mongo_database.name), meant.format(mongo_database.name)
-    shown = findings(mongo_database, collection_include_list=entry)
-    _, message, remedy = shown["mongodb.unmatched_entry"]
+    findings_by_code = findings(mongo_database, collection_include_list=entry)
+    _, message, remedy = findings_by_code["mongodb.unmatched_entry"]
     assert f"it has to match the whole name; did you mean {meant}?" in message
     assert remedy == f"Write {meant}."
-    shown = findings(mongo_database, collection_include_list=meant)
-    assert "mongodb.unmatched_entry" not in shown
+    findings_by_code = findings(mongo_database, collection_include_list=meant)
+    assert "mongodb.unmatched_entry" not in findings_by_code
 
 
 def test_a_limit_of_collections_is_kept(mongo_database: MongoDatabase) -> None:
@@ -111,11 +111,11 @@ def test_collections_that_keep_no_images_come_with_the_command_that_enables_them
     more = {"capture_mode": mode, "capture_mode_full_update_type": update}
     assert "mongodb.no_images" not in findings(mongo_database, **more)
     mongo_database.collections["without"].insert_one({})
-    shown = findings(mongo_database, **more)
+    findings_by_code = findings(mongo_database, **more)
     if option is None:
-        assert "mongodb.no_images" not in shown
+        assert "mongodb.no_images" not in findings_by_code
         return
-    level, message, remedy = shown["mongodb.no_images"]
+    level, message, remedy = findings_by_code["mongodb.no_images"]
     assert level == "warning"
     assert option in message
     start = f'db.getSiblingDB("{mongo_database.name}").runCommand('
@@ -141,25 +141,27 @@ def test_the_stream_is_opened_as_it_will_be(mongo_database: MongoDatabase) -> No
 
 
 def test_a_snapshot_alone_needs_no_stream(mongo_database: MongoDatabase) -> None:
-    shown = levels(mongo_database, snapshot_mode="initial_only")
-    assert "mongodb.documents_only" in shown
-    assert "mongodb.change_stream" not in shown
+    level_by_code = levels(mongo_database, snapshot_mode="initial_only")
+    assert "mongodb.documents_only" in level_by_code
+    assert "mongodb.change_stream" not in level_by_code
 
 
 def test_filters_of_snapshots_are_tried(mongo_database: MongoDatabase) -> None:
     name = f"{mongo_database.name}.orders"
     mongo_database.collections["orders"].insert_one({})
-    given = {"snapshot.collection.filter.overrides": name,
-             f"snapshot.collection.filter.overrides.{name}": "{total: {$foo: 1}}"}  # fmt: skip
-    properties = mongo_database.properties() | given
+    filter_properties = {
+        "snapshot.collection.filter.overrides": name,
+        f"snapshot.collection.filter.overrides.{name}": "{total: {$foo: 1}}",
+    }
+    properties = mongo_database.properties() | filter_properties
     codes = {
         finding.code
         for finding in check(parse_configuration(properties))
         if finding.level == "error"
     }
     assert codes == {"mongodb.filter"}
-    del given[f"snapshot.collection.filter.overrides.{name}"]
-    reported = check(parse_configuration(mongo_database.properties() | given))
+    del filter_properties[f"snapshot.collection.filter.overrides.{name}"]
+    reported = check(parse_configuration(mongo_database.properties() | filter_properties))
     (warning,) = (finding for finding in reported if finding.level == "warning")
     assert name in warning.message
 
@@ -262,26 +264,26 @@ def test_missing_privileges_are_named_with_the_command_that_gives_them(
     assert 'grantRolesToUser("shop", ["readAnyDatabase"])' in remedy
     scope = {"capture_scope": "database", "capture_target": "shop"}
     assert findings_of_user(guarded, "shop", **scope)["mongodb.change_stream"][0] == "ok"
-    shown = findings_of_user(guarded, "nothing")
-    assert shown["mongodb.no_collections"][0] == "warning"
-    assert shown["mongodb.no_privilege"][0] == "error"
+    findings_by_code = findings_of_user(guarded, "nothing")
+    assert findings_by_code["mongodb.no_collections"][0] == "warning"
+    assert findings_by_code["mongodb.no_privilege"][0] == "error"
 
 
 def test_a_listing_that_rights_make_shorter_names_the_right(guarded: GuardedServer) -> None:
-    shown = findings_of_user(guarded, "nothing")
+    findings_by_code = findings_of_user(guarded, "nothing")
     for code in ("mongodb.no_collections", "mongodb.unmatched_entry"):
-        _, message, remedy = shown[code]
+        _, message, remedy = findings_by_code[code]
         assert "no right to read in every database" in message
         assert 'grantRolesToUser("nothing", ["readAnyDatabase"])' in remedy
         assert '{role: "read", db: "shop"}' in remedy
     scope = {"capture_scope": "database", "capture_target": "shop"}
     _, message, _ = findings_of_user(guarded, "nothing", **scope)["mongodb.no_collections"]
     assert "no right to read in shop" in message
-    shown = findings_of_user(guarded, "oplog", collection_include_list="shop.missing")
+    findings_by_code = findings_of_user(guarded, "oplog", collection_include_list="shop.missing")
     for code in ("mongodb.no_collections", "mongodb.unmatched_entry"):
-        assert code in shown, shown
-        assert "right" not in shown[code][1]
-        assert "grant" not in shown[code][2]
+        assert code in findings_by_code, findings_by_code
+        assert "right" not in findings_by_code[code][1]
+        assert "grant" not in findings_by_code[code][2]
 
 
 def test_a_signal_collection_that_may_not_be_written_is_a_warning(guarded: GuardedServer) -> None:
@@ -289,8 +291,8 @@ def test_a_signal_collection_that_may_not_be_written_is_a_warning(guarded: Guard
     level, _, remedy = findings_of_user(guarded, "oplog", **signals)["mongodb.signal_privilege"]
     assert level == "warning"
     assert 'grantRolesToUser("oplog", [{role: "readWrite", db: "shop"}])' in remedy
-    shown = findings_of_user(guarded, "oplog", **signals, read_only="true")
-    assert shown["mongodb.signal_collection"][0] == "ok"
+    findings_by_code = findings_of_user(guarded, "oplog", **signals, read_only="true")
+    assert findings_by_code["mongodb.signal_collection"][0] == "ok"
     with guarded.connect_to_member() as client:
         role = {"role": "readWrite", "db": "shop"}
         client.admin.command("grantRolesToUser", "oplog", roles=[role])

@@ -54,14 +54,14 @@ OF_THE_DRIVER = ("$db", "$clusterTime", "$readPreference", "pipeline", "startTra
 
 def rows() -> dict[str, list[str]]:
     """Cells by the words of the first one that are code."""
-    found = {}
+    page_rows = {}
     for line in PAGE.partition("## What follows")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("| `"):
             key = " ".join(re.findall(r"`([^`]+)`", cells[0]))
-            assert key not in found, key
-            found[key] = cells[1:]
-    return found
+            assert key not in page_rows, key
+            page_rows[key] = cells[1:]
+    return page_rows
 
 
 def calls() -> Iterator[tuple[Path, ast.Call, str]]:
@@ -219,13 +219,13 @@ def test_everything_that_is_sent_is_on_the_page(
         "snapshot.collection.filter.overrides": name,
         f"snapshot.collection.filter.overrides.{name}": json.dumps({"n": 1}),
     }
-    given = database.properties(**more) | filtered
+    properties = database.properties(**more) | filtered
     with_signals = {"signal.data.collection": f"{database.name}.signals"}
     assert not [
-        finding for finding in check(parse_configuration(given)) if finding.level == "error"
+        finding for finding in check(parse_configuration(properties)) if finding.level == "error"
     ]
-    sampled_schema(parse_configuration({**given, "collection.include.list": name}))  # type: ignore[arg-type]
-    send_signal(parse_configuration(given | with_signals), "log", json.dumps({"message": "m"}))
+    sampled_schema(parse_configuration({**properties, "collection.include.list": name}))  # type: ignore[arg-type]
+    send_signal(parse_configuration(properties | with_signals), "log", json.dumps({"message": "m"}))
     follow(database, listener, **more)
     assert {"find", "getMore", "aggregate $changeStream startAfter"} <= listener.heard
     assert listener.heard - rows().keys() == set()

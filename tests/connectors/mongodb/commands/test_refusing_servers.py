@@ -59,8 +59,8 @@ def server(**answers: Answer) -> ScriptedServer:
 
 def findings(scripted: ScriptedServer, **more: str) -> dict[str, Finding]:
     with scripted:
-        found = check(parse_configuration(properties(scripted.uri, **more)))
-    return {each.code: each for each in found}
+        reported = check(parse_configuration(properties(scripted.uri, **more)))
+    return {each.code: each for each in reported}
 
 
 def refusal(scripted: ScriptedServer, **more: str) -> HeadraceError:
@@ -104,10 +104,10 @@ def without_stages(command: Document) -> Document:
 def test_a_server_that_only_resembles_mongodb_is_refused_by_check_and_start(
     aggregate: Answer, why: str
 ) -> None:
-    found = findings(server(aggregate=aggregate))["mongodb.unsupported_server"]
-    assert found.level == "error"
-    assert why in found.message
-    assert "Amazon DocumentDB" in found.remedy
+    finding = findings(server(aggregate=aggregate))["mongodb.unsupported_server"]
+    assert finding.level == "error"
+    assert why in finding.message
+    assert "Amazon DocumentDB" in finding.remedy
     error = refusal(server(aggregate=aggregate))
     assert (error.code, error.retriable) == ("mongodb.unsupported_server", False)
 
@@ -156,11 +156,11 @@ def test_a_stream_that_can_be_resumed_is_opened_twice_by_the_check() -> None:
     ],
 )
 def test_an_oplog_that_cannot_be_read_is_a_warning(answers: dict[str, Any], why: str) -> None:
-    found = findings(server(**answers))["mongodb.oplog_unread"]
-    assert found.level == "warning"
-    assert found.message.startswith("The oplog cannot be read")
-    assert why in found.message
-    assert "headrace.oplog.watch.interval" in found.remedy
+    finding = findings(server(**answers))["mongodb.oplog_unread"]
+    assert finding.level == "warning"
+    assert finding.message.startswith("The oplog cannot be read")
+    assert why in finding.message
+    assert "headrace.oplog.watch.interval" in finding.remedy
 
 
 @pytest.mark.parametrize("stats", [lambda _: NOT_ALLOWED, lambda _: {"count": 0, "size": 0}])
@@ -170,8 +170,8 @@ def test_an_oplog_of_unknown_size_counts_as_full(
     scripted = server(
         collStats=lambda c: stats(c) if c["$db"] == "local" else {"count": 1, "size": 9}
     )
-    found = findings(scripted, headrace_oplog_window_min="86400000")["mongodb.oplog_short"]
-    assert (found.level, "1:00:00" in found.message) == ("warning", True)
+    finding = findings(scripted, headrace_oplog_window_min="86400000")["mongodb.oplog_short"]
+    assert (finding.level, "1:00:00" in finding.message) == ("warning", True)
 
 
 def test_the_watch_sees_no_oplog_through_a_mongos() -> None:

@@ -41,7 +41,9 @@ def _places() -> type:
     that only what their classes define counts."""
     attributes: dict[str, Any] = dict.fromkeys(("admin", "local"))
     for owner in (BaseObject, Collection, Database, MongoClient):
-        attributes |= {name: kept for name, kept in vars(owner).items() if name[:2] != "__"}
+        attributes |= {
+            name: attribute for name, attribute in vars(owner).items() if name[:2] != "__"
+        }
     return type("Places", (), attributes)
 
 
@@ -129,5 +131,5 @@ def _is_of_the_driver(use: Use) -> bool:
 def test_everything_that_the_connector_uses_of_the_driver_is_there_and_takes_its_arguments() -> (
     None
 ):
-    found = filter(_is_of_the_driver, uses(TABLE, FILES))
-    assert faults(TABLE, found) == []
+    driver_uses = filter(_is_of_the_driver, uses(TABLE, FILES))
+    assert faults(TABLE, driver_uses) == []

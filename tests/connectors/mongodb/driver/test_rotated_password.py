@@ -58,8 +58,8 @@ def test_the_stream_continues_after_the_password_was_rotated_and_the_connection_
 ) -> None:
     database = MongoDatabase(guarded, f"rotated_{in_the_string}", guarded.connect_to_member())
     waits = {"retriable_restart_connector_wait_ms": "100"}
-    given = login(guarded, tmp_path, in_the_string=in_the_string)
-    reader = Reader.begin(database, **given, **waits)
+    login_properties = login(guarded, tmp_path, in_the_string=in_the_string)
+    reader = Reader.begin(database, **login_properties, **waits)
     database.collections["rows"].insert_one({"_id": 1})
     reader.until(1)
     rotate(SECOND)
@@ -74,9 +74,9 @@ def test_the_stream_continues_after_the_password_was_rotated_and_the_connection_
 def test_a_client_with_a_password_that_was_rotated_is_a_reason_to_try_again(
     guarded: GuardedServer, rotate: Callable[..., None], tmp_path: Path
 ) -> None:
-    given = login(guarded, tmp_path, in_the_string=False)
+    login_properties = login(guarded, tmp_path, in_the_string=False)
     required = {"topic.prefix": "p", "mongodb.connection.string": guarded.uri}
-    named = {name.replace("_", "."): text for name, text in given.items()}
+    named = {name.replace("_", "."): text for name, text in login_properties.items()}
     config = MongoConfig.parse(required | named)
     with connect(config) as client:
         rotate(SECOND)

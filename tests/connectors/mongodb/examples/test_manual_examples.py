@@ -113,7 +113,7 @@ def test_create_update_with_pre_image_in_a_transaction_delete_and_tombstone(
         assert source.get("rs", "rs0") == "rs0"
         assert all(source.get(name) is None for name in ("sequence", "h", "tord", "stxnid"))
         assert source["ord"] >= 1
-    shown = [
+    events = [
         (value["op"], value["before"], value["after"], value["updateDescription"])
         for value in (created, updated, deleted)
     ]
@@ -122,7 +122,7 @@ def test_create_update_with_pre_image_in_a_transaction_delete_and_tombstone(
         "updatedFields": '{"first_name": "Anne Marie"}',
         "truncatedArrays": None,
     }
-    assert shown == [
+    assert events == [
         ("c", None, ANNE_TEXT, None),
         ("u", ANNE_TEXT, ANNE_MARIE_TEXT, description),
         ("d", ANNE_MARIE_TEXT, None, None),

@@ -141,10 +141,12 @@ def test_a_collection_may_change_while_it_is_read(
     for name in ("things", "others"):
         mongo_database.collections[name].insert_one({"_id": "end", "text": ""})
     run.step_until(lambda: all('"end"' in folded(events(run), n) for n in ("things", "others")))
-    shown: dict[str, dict[str, Any]] = {name: folded(run, name) for name in ("things", "others")}
+    rows_by_collection: dict[str, dict[str, Any]] = {
+        name: folded(run, name) for name in ("things", "others")
+    }
     for name, documents in (("things", things), ("others", others)):
         rows = {json.dumps(row["_id"]): row for row in documents}
-        rest = {key: row for key, row in shown[name].items() if key != '"end"'}
+        rest = {key: row for key, row in rows_by_collection[name].items() if key != '"end"'}
         assert rest.items() <= rows.items()
         is_whole = change in (alter, index) or (name == "others" and change is not drop_database)
         assert not is_whole or rest == rows

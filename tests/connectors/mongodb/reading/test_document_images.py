@@ -67,8 +67,8 @@ def test_rules_are_applied_to_documents_and_not_to_their_keys() -> None:
     documents = [{"_id": n, "a": n, "b": {"c": 1, "d": 2}} for n in range(3)]
     block = document_images(b"".join(map(bson.encode, documents)), "x.y", rules)
     assert [id_of(block, row) for row in range(3)] == [bytes([16, n, 0, 0, 0]) for n in range(3)]
-    shown = [cells(image)[1] for image in _images(block)]
-    assert [bson.decode(cell[1:]) for cell in shown if cell] == [
+    image_cells = [cells(image)[1] for image in _images(block)]
+    assert [bson.decode(cell[1:]) for cell in image_cells if cell] == [
         {"b": {"d": 2}, "a" * 900: n} for n in range(3)
     ]
 
@@ -78,15 +78,15 @@ def test_the_row_of_a_document_in_which_a_new_name_is_taken_is_there() -> None:
     documents = [{"_id": 1, "a": 1}, {"_id": 2, "a": 1, "b": 2}, {"_id": 3, "b": 3}]
     block = document_images(b"".join(map(bson.encode, documents)), "x.y", rules)
     assert [id_of(block, row) for row in range(3)] == [bytes([16, n, 0, 0, 0]) for n in (1, 2, 3)]
-    shown = [cells(image)[1] for image in _images(block)]
-    assert shown[1] == bytes([NAME_TAKEN])
+    image_cells = [cells(image)[1] for image in _images(block)]
+    assert image_cells[1] == bytes([NAME_TAKEN])
     for encoding in DIALECTS:
         with pytest.raises(
             HeadraceError, match=r"field\.renames: a document has a field"
         ) as caught:
-            decoder(encoding)(shown[1])
+            decoder(encoding)(image_cells[1])
         assert caught.value.code == "documents.value_not_representable"
-    assert [bson.decode(cell[1:]) for cell in (shown[0], shown[2]) if cell] == [
+    assert [bson.decode(cell[1:]) for cell in (image_cells[0], image_cells[2]) if cell] == [
         {"_id": 1, "b": 1},
         {"_id": 3, "b": 3},
     ]

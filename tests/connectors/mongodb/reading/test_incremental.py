@@ -185,10 +185,10 @@ def test_what_is_written_meanwhile_is_never_overtaken(
 
 
 def change_until(
-    run: Reader, things: Any, done: Callable[[], bool], *, restarts: bool = False
+    run: Reader, things: Any, is_done: Callable[[], bool], *, restarts: bool = False
 ) -> None:
     number = 0
-    while not done():
+    while not is_done():
         number += 1
         assert number < 2000
         things.update_one({"_id": number * 7 % 100}, {"$set": {"n": number}})

@@ -76,8 +76,8 @@ def test_a_signal_that_is_sent_from_python_reads_documents(
     )
     run.step_until(lambda: len(read(events(run))) >= COUNT)
     assert sorted(read(run)) == sorted(("things", str(i)) for i in range(COUNT))
-    shown = {event["source"]["snapshot"] for event in run.events() if event["op"] == "r"}
-    assert shown == ({"incremental"} if kind == "incremental" else {"true", "last"})
+    snapshot_marks = {event["source"]["snapshot"] for event in run.events() if event["op"] == "r"}
+    assert snapshot_marks == ({"incremental"} if kind == "incremental" else {"true", "last"})
     run.stop()
 
 
@@ -129,8 +129,8 @@ def test_a_blocking_snapshot_holds_up_the_stream_and_continues_after_restarts(
     run.step_until(lambda: '"end"' in folded(events(run), "things"))
     assert folded(run, "things") == {json.dumps(row["_id"]): row for row in things.find()}
     assert len(set(read(run))) == len(read(run)) == count
-    shown = [value(row) for row in run.in_order() if row["value"]]
-    operations = "".join(e["op"] for e in shown if e["source"]["collection"] == "things")
+    stream_events = [value(row) for row in run.in_order() if row["value"]]
+    operations = "".join(e["op"] for e in stream_events if e["source"]["collection"] == "things")
     assert operations[0] == "u"
     # What changed meanwhile comes after the last document.
     assert operations[1 : count + 1] == "r" * count

@@ -151,8 +151,8 @@ def test_the_offset_says_from_where_on_documents_agree_with_the_log(
         documents.update_many({}, {"$inc": {"n": 1}})
     to_the_end(run)
     consistent = run.offsets[-1]["consistent"] >> 64
-    shown = [json.loads(value(row)["after"]) for row in run.in_order()]
-    assert {document["n"] for document in shown} == {0, 1}
+    read_documents = [json.loads(value(row)["after"]) for row in run.in_order()]
+    assert {document["n"] for document in read_documents} == {0, 1}
     run.until(2000)
     updates = [
         value(row)["source"] for row in run.in_order() if row["value"] and value(row)["op"] == "u"

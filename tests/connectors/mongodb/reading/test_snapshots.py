@@ -24,8 +24,8 @@ def reader(database: MongoDatabase, **more: str) -> Reader:
 
 
 def value(record: Mapping[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(record["value"])
-    return shown
+    event: dict[str, Any] = json.loads(record["value"])
+    return event
 
 
 def read(run: Reader) -> list[tuple[str, str]]:
@@ -106,10 +106,10 @@ def test_collections_come_by_name_and_only_the_last_document_is_marked(
 
 def markers(run: Reader) -> list[tuple[str, str]]:
     """Snapshot markers of the documents that were read, in the order in which they came."""
-    shown = [value(record) for record in run.in_order() if record["value"]]
+    events = [value(record) for record in run.in_order() if record["value"]]
     return [
         (each["source"]["collection"], each["source"]["snapshot"])
-        for each in shown
+        for each in events
         if each["op"] == "r"
     ]
 
@@ -140,8 +140,12 @@ def test_the_last_document_that_a_filter_finds_is_marked_in_chunks(
         f"snapshot.collection.filter.overrides.{filtered}": '{"n": true}',
     }
     run = to_the_end(reader(mongo_database, **SMALL_CHUNKS, **more))
-    shown = [marker for _, marker in markers(run)]
-    assert (len(shown), shown.count("last"), shown[-1]) == (1300, 1, "last")
+    snapshot_markers = [marker for _, marker in markers(run)]
+    assert (len(snapshot_markers), snapshot_markers.count("last"), snapshot_markers[-1]) == (
+        1300,
+        1,
+        "last",
+    )
     run.stop()
 
 

@@ -67,8 +67,8 @@ def test_the_check_takes_a_router_for_a_sharded_cluster(
     mongo_database: MongoDatabase, router: Router
 ) -> None:
     mongo_database.collections["orders"].insert_one({})
-    given = mongo_database.properties(**through(router))
-    findings = {finding.code: finding for finding in check(parse_configuration(given))}
+    properties = mongo_database.properties(**through(router))
+    findings = {finding.code: finding for finding in check(parse_configuration(properties))}
     assert {finding.level for finding in findings.values()} == {"ok"}
     assert "a sharded cluster" in findings["mongodb.version"].message
 

@@ -52,17 +52,23 @@ def _as_dates(millis: int) -> list[object]:
 
 def _alike() -> list[object]:
     """Values of several types that some key shows alike."""
-    made: list[object] = [bson.ObjectId(HEX), HEX, Symbol(HEX), Code(HEX)]
+    alike_ids: list[object] = [bson.ObjectId(HEX), HEX, Symbol(HEX), Code(HEX)]
     for text in NUMBERS:
         number = bson.Decimal128(text).to_decimal()
-        made += [text, Symbol(text), bson.Decimal128(text), bson.Decimal128(number * 1)]
-        made += [float(number), str(float(number)), f"{float(number):.1f}"]
+        alike_ids += [text, Symbol(text), bson.Decimal128(text), bson.Decimal128(number * 1)]
+        alike_ids += [float(number), str(float(number)), f"{float(number):.1f}"]
         if number == int(number) and abs(number) < 2**63:
-            made += [bson.Int64(int(number)), *_as_dates(int(number))]
+            alike_ids += [bson.Int64(int(number)), *_as_dates(int(number))]
             if abs(number) < 2**31:
-                made.append(int(number))
-    made += [bson.Decimal128("5.00"), bson.Decimal128("5E+2"), 500, 500.0, bson.Decimal128("-0.5")]
-    made += [
+                alike_ids.append(int(number))
+    alike_ids += [
+        bson.Decimal128("5.00"),
+        bson.Decimal128("5E+2"),
+        500,
+        500.0,
+        bson.Decimal128("-0.5"),
+    ]
+    alike_ids += [
         -0.0,
         float("nan"),
         "NaN",
@@ -70,15 +76,15 @@ def _alike() -> list[object]:
         "Infinity",
         bson.Decimal128("-Infinity"),
     ]
-    made += [b"abc", "YWJj", bson.Binary(b"abc", 128), bson.Binary(b"abc", 2), True, "true"]
+    alike_ids += [b"abc", "YWJj", bson.Binary(b"abc", 128), bson.Binary(b"abc", 2), True, "true"]
     moment = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
-    made += [moment, "2024-05-01T00:00:00Z", bson.Timestamp(1714521600, 0)]
-    made += [bson.Timestamp(2**32 - 1, 1), bson.DatetimeMS(-1000), bson.Int64(-1000)]
-    made += [bson.MinKey(), "MinKey", bson.MaxKey(), "MaxKey", None, Undefined()]
-    made += [Pointer("a.b", bson.ObjectId(HEX)), {"$ref": "a.b", "$id": HEX}]
-    made += [Regex("a", "im"), {"regex": "a", "options": "im"}, Code("a", {"b": 5})]
-    made += [{"code": "a", "scope": {"b": bson.Int64(5)}}, "a\ufffd", '{"a": 5}', "[5]"]
-    return made
+    alike_ids += [moment, "2024-05-01T00:00:00Z", bson.Timestamp(1714521600, 0)]
+    alike_ids += [bson.Timestamp(2**32 - 1, 1), bson.DatetimeMS(-1000), bson.Int64(-1000)]
+    alike_ids += [bson.MinKey(), "MinKey", bson.MaxKey(), "MaxKey", None, Undefined()]
+    alike_ids += [Pointer("a.b", bson.ObjectId(HEX)), {"$ref": "a.b", "$id": HEX}]
+    alike_ids += [Regex("a", "im"), {"regex": "a", "options": "im"}, Code("a", {"b": 5})]
+    alike_ids += [{"code": "a", "scope": {"b": bson.Int64(5)}}, "a\ufffd", '{"a": 5}', "[5]"]
+    return alike_ids
 
 
 ALIKE = _alike()
@@ -129,9 +135,13 @@ def shown_key(properties: dict[str, str], value: object) -> str | None:
     text = value_to_extended_json(encode_value(value), Dialect.RELAXED)
     schema = ITEMS.key(1)["schema"]
     record: Any = ITEMS.event("d", None, {"a": 1}) | {"key": part(schema, {"id": text})}
-    (made,) = apply_json(properties, [record])
+    (transformed,) = apply_json(properties, [record])
     # What the chain refuses comes out as an error.
-    return json.dumps(made["key"]["payload"]) if made is not None and "key" in made else None
+    return (
+        json.dumps(transformed["key"]["payload"])
+        if transformed is not None and "key" in transformed
+        else None
+    )
 
 
 def hashes(config: MongoConfig, given_ids: list[object]) -> list[int]:
@@ -148,12 +158,12 @@ def clashes(steps: list[dict[str, str]], given_ids: list[object], **more: str) -
     if _plan(config, 4).slices == 1:
         return []
     first: dict[str, int] = {}
-    made = []
+    clashing = []
     for value, hashed in zip(given_ids, hashes(config, given_ids), strict=True):
         key = shown_key(properties, value) if properties else None
         if key is not None and first.setdefault(key, hashed) != hashed:
-            made.append((key, value))
-    return made
+            clashing.append((key, value))
+    return clashing
 
 
 @settings(max_examples=40, deadline=None)

@@ -402,6 +402,6 @@ def test_any_events_become_their_rows(drawn: list[dict[str, Any]], data: st.Data
         old = [key, before] if before is not None or operation == "d" else None
         new = None if operation == "d" else [key, after]
         operations = (operation, "tombstone") if operation == "d" else (operation,)
-        expected += [(shown, place, old, new) for shown in operations]
+        expected += [(operation, place, old, new) for operation in operations]
     assert [(row.operation, row.place, row.old, row.new) for row in stream.rows] == expected
     assert Timestamp(5, increment) == changes[-1]["clusterTime"]

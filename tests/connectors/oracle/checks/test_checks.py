@@ -233,8 +233,8 @@ def test_supplemental_logging_of_a_schema_is_that_of_its_tables(database: Oracle
 def test_tables_whose_direct_loads_are_not_in_the_redo_are_reported(
     database: OracleDatabase, of: str
 ) -> None:
-    given = "NO" if of == "logging" else ["YES", "NO"]
-    database.server.call("change_table", "INV.THINGS", **{of: given})
+    setting = "NO" if of == "logging" else ["YES", "NO"]
+    database.server.call("change_table", "INV.THINGS", **{of: setting})
     assert bad(found(database)) == []
     database.change(force_logging="NO")
     warning = only(found(database), "oracle.nologging")
@@ -388,9 +388,9 @@ def test_one_script_adds_all_that_is_missing_each_thing_in_its_container(
 
 
 def test_rights_on_a_table_are_granted_where_the_table_is() -> None:
-    given = {"topic.prefix": "p", "database.hostname": "h", "database.dbname": "ORCLCDB"}
-    given |= {"database.user": "c##u", "database.pdb.name": "ORCLPDB1"}
-    config = OracleConfig.parse(given)
+    properties = {"topic.prefix": "p", "database.hostname": "h", "database.dbname": "ORCLCDB"}
+    properties |= {"database.user": "c##u", "database.pdb.name": "ORCLPDB1"}
+    config = OracleConfig.parse(properties)
     remedies = [granted_there(config, 'SELECT ON "A"."B"'), granted(config, "LOGMINING")]
     findings = [Finding("code", "error", "message", " ".join(remedies))]
     assert list(script(findings)) == [

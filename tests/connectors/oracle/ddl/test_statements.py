@@ -55,21 +55,21 @@ def after(sql: str, table: Table | None = T) -> Table | None:
 @pytest.mark.parametrize("written", TYPES)
 def test_a_column_is_as_the_data_dictionary_describes_it(written: str) -> None:
     definition = Definition.parse(f"C {written}")
-    made = after(f"ALTER TABLE T ADD C {written}")
-    assert made is not None
+    table = after(f"ALTER TABLE T ADD C {written}")
+    assert table is not None
     dictionary = OracleType.of(
         definition.type, definition.length, definition.precision, definition.scale
     )
-    assert made.by_name["C"].type == replace(dictionary, is_stated=True)
+    assert table.by_name["C"].type == replace(dictionary, is_stated=True)
 
 
 def test_several_clauses_are_one_change() -> None:
-    made = after("alter table t add b date drop column a modify id number(10) default 5")
-    assert made is not None
-    assert [column.name for column in made.columns] == ["ID", "B"]
-    assert made.by_name["ID"].default == "5"
-    assert made.by_name["ID"].type == OracleType("NUMBER", 22, 10, 0, is_stated=True)
-    assert made.key == ("ID",)
+    table = after("alter table t add b date drop column a modify id number(10) default 5")
+    assert table is not None
+    assert [column.name for column in table.columns] == ["ID", "B"]
+    assert table.by_name["ID"].default == "5"
+    assert table.by_name["ID"].type == OracleType("NUMBER", 22, 10, 0, is_stated=True)
+    assert table.key == ("ID",)
 
 
 @pytest.mark.parametrize(
@@ -86,30 +86,30 @@ def test_a_statement_is_emitted_without_the_text_around_it(written: str) -> None
 
 
 def test_a_column_that_accepted_nulls_once_defaults_to_null() -> None:
-    made = after("ALTER TABLE T MODIFY (A NOT NULL)")
-    assert made is not None
-    assert [column.defaults_to_null for column in made.columns] == [False, True]
-    made = after("CREATE TABLE S.N (A NUMBER PRIMARY KEY, B NUMBER NOT NULL)", None)
-    assert made is not None
-    assert [(column.not_null, column.defaults_to_null) for column in made.columns] == [
+    table = after("ALTER TABLE T MODIFY (A NOT NULL)")
+    assert table is not None
+    assert [column.defaults_to_null for column in table.columns] == [False, True]
+    table = after("CREATE TABLE S.N (A NUMBER PRIMARY KEY, B NUMBER NOT NULL)", None)
+    assert table is not None
+    assert [(column.not_null, column.defaults_to_null) for column in table.columns] == [
         (True, True),
         (True, False),
     ]
 
 
 def test_a_comment_is_its_tables_or_its_columns() -> None:
-    made = after("COMMENT ON TABLE S.T IS 'it''s a table'")
-    assert made is not None
-    assert made.comment == "it's a table"
-    made = after("COMMENT ON COLUMN S.T.A IS 'a text'")
-    assert made is not None
-    assert made.by_name["A"].comment == "a text"
+    table = after("COMMENT ON TABLE S.T IS 'it''s a table'")
+    assert table is not None
+    assert table.comment == "it's a table"
+    table = after("COMMENT ON COLUMN S.T.A IS 'a text'")
+    assert table is not None
+    assert table.by_name["A"].comment == "a text"
 
 
 def test_a_key_column_that_is_renamed_stays_in_the_key() -> None:
-    made = after('ALTER TABLE S.T RENAME COLUMN ID TO "id"')
-    assert made is not None
-    assert made.key == ("id",)
+    table = after('ALTER TABLE S.T RENAME COLUMN ID TO "id"')
+    assert table is not None
+    assert table.key == ("id",)
 
 
 def test_a_table_has_another_name_after_rename() -> None:

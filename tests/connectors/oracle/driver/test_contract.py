@@ -110,29 +110,29 @@ def test_everything_that_the_connector_uses_of_the_driver_is_there_and_takes_its
 def test_the_stand_in_names_no_parameter_that_the_driver_does_not_have(
     called: Callable[..., Any], real: Callable[..., Any]
 ) -> None:
-    own = {
+    parameters = {
         name
         for name, parameter in inspect.signature(called).parameters.items()
         if parameter.kind is not parameter.VAR_KEYWORD
     }
-    assert own <= set(inspect.signature(real).parameters)
+    assert parameters <= set(inspect.signature(real).parameters)
 
 
 def test_connect_has_every_parameter_that_a_connection_is_opened_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given: dict[str, Any] = {}
+    named_arguments: dict[str, Any] = {}
 
     def refused(**named: Any) -> None:
-        given.update(named)
+        named_arguments.update(named)
         raise oracledb.DatabaseError("refused")
 
     refused.__signature__ = inspect.signature(oracledb.connect)  # type: ignore[attr-defined]
     monkeypatch.setattr(oracledb, "connect", refused)
     with pytest.raises(HeadraceError):
         connect(config())
-    assert set(given) <= set(refused.__signature__.parameters)  # type: ignore[attr-defined]
-    assert {"user", "password", "dsn"} <= set(given)
+    assert set(named_arguments) <= set(refused.__signature__.parameters)  # type: ignore[attr-defined]
+    assert {"user", "password", "dsn"} <= set(named_arguments)
 
 
 def test_the_driver_takes_the_types_of_the_redo() -> None:
@@ -260,9 +260,9 @@ def test_lib_dir_has_the_driver_load_the_client_of_oracle(
     refused.__signature__ = inspect.signature(oracledb.connect)  # type: ignore[attr-defined]
     monkeypatch.setattr(oracledb, "init_oracle_client", lambda **named: calls.append(named))
     monkeypatch.setattr(oracledb, "connect", refused)
-    given = {"driver.lib_dir": folder, "driver.config_dir": "/etc/oracle"}
+    properties = {"driver.lib_dir": folder, "driver.config_dir": "/etc/oracle"}
     with pytest.raises(HeadraceError):
-        connect(OracleConfig.parse(PROPERTIES | given))
+        connect(OracleConfig.parse(PROPERTIES | properties))
     assert calls == [{"lib_dir": named, "config_dir": "/etc/oracle"}, {"connect": True}]
 
 
@@ -287,9 +287,9 @@ except Exception as error:
 
 
 def test_the_stand_ins_errors_are_the_drivers_own() -> None:
-    made = stand_in._error(600, "ORA-00600: internal error code")
-    assert type(made.args[0]) is errors._Error
-    assert made.args[0].full_code == "DPY-4011"
+    error = stand_in._error(600, "ORA-00600: internal error code")
+    assert type(error.args[0]) is errors._Error
+    assert error.args[0].full_code == "DPY-4011"
 
 
 # -- data source names ----------------------------------------------------------------------------

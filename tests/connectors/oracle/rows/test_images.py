@@ -24,8 +24,8 @@ ZONES = st.sampled_from(["", " +00:00", " -00:00", " +05:30", " -11:00", " +17:5
 
 
 def texts(declared: str, values: list[Any], **more: Any) -> list[str | None]:
-    made: list[str | None] = texts_of(OracleType.of(declared, **more), values).to_pylist()
-    return made
+    converted: list[str | None] = texts_of(OracleType.of(declared, **more), values).to_pylist()
+    return converted
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_times_are_as_their_plain_function_makes_them(values: list[str | None]) 
 
 @given(st.lists(st.none() | st.decimals(allow_nan=False, allow_infinity=False), max_size=5))
 def test_numbers_are_as_their_plain_function_makes_them(values: list[Any]) -> None:
-    given = [None if value is None else format(value, "f") for value in values]
-    assert texts("NUMBER", given) == [
-        None if value is None else literals.number(value) for value in given
+    number_texts = [None if value is None else format(value, "f") for value in values]
+    assert texts("NUMBER", number_texts) == [
+        None if value is None else literals.number(value) for value in number_texts
     ]
 
 

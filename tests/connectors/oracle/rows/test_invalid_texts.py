@@ -140,11 +140,11 @@ def test_no_column_of_arrow_keeps_bytes_that_are_no_utf8(kind: pa.DataType) -> N
     binary = pa.binary() if kind == pa.string() else pa.large_binary()
     texts = pa.array([b"before", b"a", RAW, None, b"\xed\xa0\x80", b""], binary).view(kind)[1:]
     assert invalid_rows(texts) == [1, 3]
-    made = valid(texts)
-    made.validate(full=True)
-    assert made.type == kind
-    assert made.to_pylist() == ["a", SHOWN, None, "\ufffd" * 3, ""]
-    assert valid(made) is made
+    valid_texts = valid(texts)
+    valid_texts.validate(full=True)
+    assert valid_texts.type == kind
+    assert valid_texts.to_pylist() == ["a", SHOWN, None, "\ufffd" * 3, ""]
+    assert valid(valid_texts) is valid_texts
 
 
 class Described:
@@ -168,14 +168,14 @@ class Described:
 def test_the_driver_gets_an_output_handler_for_each_type_of_texts(
     kind: oracledb.DbType, internal_size: int | None, asked: tuple[Any, int] | None
 ) -> None:
-    given: list[Any] = []
+    handler_answers: list[Any] = []
 
     class Cursor:
         description = ()
         arraysize = 1
 
         def execute(self, _statement: str, _binds: Any) -> None:
-            given.append(self.outputtypehandler(self, Described(kind, internal_size)))  # type: ignore[attr-defined]
+            handler_answers.append(self.outputtypehandler(self, Described(kind, internal_size)))  # type: ignore[attr-defined]
 
         def var(self, typ: Any, size: int, *, arraysize: int, encoding_errors: str) -> Any:
             assert arraysize == 7
@@ -192,4 +192,4 @@ def test_the_driver_gets_an_output_handler_for_each_type_of_texts(
     connection.cursor("SELECT", exact=True)
     connection.cursor("SELECT")
     marked = None if asked is None else (*asked, invalid_texts.MARKED)
-    assert given == [marked, None if asked is None else (*asked, "replace")]
+    assert handler_answers == [marked, None if asked is None else (*asked, "replace")]

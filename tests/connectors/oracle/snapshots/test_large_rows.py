@@ -17,25 +17,25 @@ pytestmark = pytest.mark.oracle
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int | None]]:
     """The rows per fetch that queries of a table's rows asked for, by table."""
-    found: dict[str, set[int | None]] = {"PLAIN": set(), "LARGE": set()}
+    fetch_sizes: dict[str, set[int | None]] = {"PLAIN": set(), "LARGE": set()}
     cursor = Connection.cursor
 
     def kept(self: Connection, statement: str, *more: Any, **named: Any) -> Any:
-        for table in found:
+        for table in fetch_sizes:
             if f'"{table}"' in statement and '"NAME"' in statement and named.get("rows"):
-                found[table].add(named["rows"])
+                fetch_sizes[table].add(named["rows"])
         return cursor(self, statement, *more, **named)
 
     monkeypatch.setattr(Connection, "cursor", kept)
-    return found
+    return fetch_sizes
 
 
 def make(database: OracleDatabase) -> None:
-    own = ("ID NUMBER(9,0) NOT NULL", "NAME VARCHAR2(20)")
+    plain_columns = ("ID NUMBER(9,0) NOT NULL", "NAME VARCHAR2(20)")
     rows = [[number, "x"] for number in range(3 * LARGE_ROWS)]
-    database.create_table("PLAIN", *own, key=["ID"], rows=rows)
+    database.create_table("PLAIN", *plain_columns, key=["ID"], rows=rows)
     database.create_table(
-        "LARGE", *own, "BODY CLOB", key=["ID"], rows=[[*row, "text"] for row in rows]
+        "LARGE", *plain_columns, "BODY CLOB", key=["ID"], rows=[[*row, "text"] for row in rows]
     )
 
 

@@ -139,9 +139,9 @@ def test_statements_are_read_of_those_tables_whose_records_somebody_sees(
     history = str(tmp_path / "history.jsonl")
     unseen = {"include_schema_changes": "false"}
     captured = {"schema_history_internal_store_only_captured_tables_ddl": "true"}
-    kept = {"schema_history_internal_file_filename": history}
+    file_history = {"schema_history_internal_file_filename": history}
     counts = []
-    for more in (unseen, kept, captured):
+    for more in (unseen, file_history, captured):
         before = database.server.call("counted").get("table_ddl", 0)
         run = reader(database, table_include_list="INV.KEYED", **more)
         snapshot(run)

@@ -38,8 +38,10 @@ def test_the_action_query_runs_with_each_heartbeat_and_is_committed(
     reader.step_until(lambda: beats(reader) >= 3 and len(reader.values()) >= 2)
     reader.stop()
     assert reader.values()[0]["after"] == {"NAME": "it beats"}
-    made = oracle_database.server.call("rows", "INV.BEATS")
-    assert len(made) == oracle_database.server.call("counted")["heartbeat"] >= beats(reader)
+    heartbeat_rows = oracle_database.server.call("rows", "INV.BEATS")
+    assert (
+        len(heartbeat_rows) == oracle_database.server.call("counted")["heartbeat"] >= beats(reader)
+    )
 
 
 def test_an_action_query_on_a_missing_table_is_an_error(oracle_database: OracleDatabase) -> None:

@@ -23,11 +23,11 @@ COLUMNS = ("A", "B")
 
 def statements() -> RedoStatements:
     """The reader of the tables' statements: S.T1 has the number 0."""
-    made = RedoStatements()
+    redo_statements = RedoStatements()
     for count in (1, 2):
         columns = tuple(RedoColumn(name, LiteralForm.TEXT) for name in COLUMNS[:count])
-        made.add(RedoTable("S", f"T{count}", columns))
-    return made
+        redo_statements.add(RedoTable("S", f"T{count}", columns))
+    return redo_statements
 
 
 def table_of(old: Sequence[str | None] | None, new: Sequence[str | None] | None) -> str:
@@ -46,8 +46,8 @@ def statement(op: str, old: Sequence[str | None] | None, new: Sequence[str | Non
         return f"delete from {name} where {conditions};"
     if op == "u":
         assigned = zip(COLUMNS, new or (), strict=False)
-        given = ", ".join(f'"{column}" = {_quoted(value)}' for column, value in assigned)
-        return f"update {name} set {given} where {conditions};"
+        assignments = ", ".join(f'"{column}" = {_quoted(value)}' for column, value in assigned)
+        return f"update {name} set {assignments} where {conditions};"
     columns = ",".join(f'"{column}"' for column in COLUMNS[: len(new or ())])
     return f"insert into {name}({columns}) values ({','.join(map(_quoted, new or ()))});"
 

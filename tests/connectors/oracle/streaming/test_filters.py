@@ -28,12 +28,12 @@ def database(oracle_database: OracleDatabase) -> OracleDatabase:
 
 def reader_of(database: OracleDatabase, **more: str) -> OracleReader:
     """A reader without a list of tables, or with the one that is given."""
-    given = {n if "." in n else n.replace("_", "."): text for n, text in more.items()}
+    named_properties = {n if "." in n else n.replace("_", "."): text for n, text in more.items()}
     properties = database.properties(
         snapshot_mode="no_data", errors_max_retries="0", poll_interval_ms="20"
     )
     del properties["table.include.list"]
-    reader = OracleReader(properties | given)
+    reader = OracleReader(properties | named_properties)
     return reader.step_until(lambda: len(reader.offsets) > 1)
 
 
@@ -55,12 +55,12 @@ def reader_of(database: OracleDatabase, **more: str) -> OracleReader:
 def test_filters_in_the_database_capture_what_those_here_do(
     database: OracleDatabase, mode: str, lists: dict[str, str], captured: list[str]
 ) -> None:
-    given = {name.replace(".", "_"): text for name, text in lists.items()}
+    filter_properties = {name.replace(".", "_"): text for name, text in lists.items()}
     reader = reader_of(
         database,
         log_mining_query_filter_mode=mode,
         signal_data_collection=f"{PDB}.{SIGNALS}",
-        **given,
+        **filter_properties,
     )
     with database.transaction() as transaction:
         for table in ("INV.T", "INV.TMP", "INV.OLD_T", "OTHER.T"):

@@ -153,8 +153,8 @@ def test_large_values_of_a_row_whose_key_changes_are_read_again(
     with oracle_database.transaction() as transaction:
         transaction.update(TABLE, {"ID": 1}, ID=2, B="0bff")
     reading.await_changes(3)
-    _, (gone, *_), (made, _, after) = reading.images()
-    assert (gone, made) == ("d", "c")
+    _, (old_operation, *_), (new_operation, _, after) = reading.images()
+    assert (old_operation, new_operation) == ("d", "c")
     assert after == {
         "ID": 2,
         "NAME": "one",

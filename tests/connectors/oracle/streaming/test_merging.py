@@ -104,12 +104,12 @@ def reselect(
     return {place: name + number for place, name in zip(columns, names, strict=True)}
 
 
-def made(held: list[tuple[bytes, bool]]) -> list[bytes]:
+def made(held_frames: list[tuple[bytes, bool]]) -> list[bytes]:
     """The merged frames, which are the same whether simple rows wait like others or not."""
-    survey = surveyed(lambda: held, TABLES)
-    out = list(Merging(TABLES, reselect, failed).merged(lambda: held, survey))
+    survey = surveyed(lambda: held_frames, TABLES)
+    out = list(Merging(TABLES, reselect, failed).merged(lambda: held_frames, survey))
     waiting = Survey(survey.undone, np.zeros_like(survey.simple))
-    assert list(Merging(TABLES, reselect, failed).merged(lambda: held, waiting)) == out
+    assert list(Merging(TABLES, reselect, failed).merged(lambda: held_frames, waiting)) == out
     return out
 
 
@@ -117,10 +117,10 @@ def failed(error: HeadraceError) -> None:
     raise error
 
 
-def merged(*held: bytes) -> list[tuple[str, list[list[str | None]]]]:
+def merged(*held_frames: bytes) -> list[tuple[str, list[list[str | None]]]]:
     """Kinds and images of what comes out; unavailable cells are `?`."""
     frames = []
-    for out in made([(frame, False) for frame in held]):
+    for out in made([(frame, False) for frame in held_frames]):
         size, kind = struct.unpack_from("!IB", out)
         assert size == len(out)
         rest, images = out[25:], []
@@ -157,16 +157,16 @@ def test_a_part_that_cannot_be_read_makes_its_value_unavailable(code: int) -> No
 )
 def test_a_value_whose_row_cannot_be_read_is_written_to_no_other(code: int) -> None:
     part = apart(redo_rows.LONG_WRITE, " buf_c := 'tail'; call;")
-    held = [
+    held_frames = [
         frame("c", ("1", "v", None, None)), locator(), write("a"),
         frame("c", ("2", "v", "inline", None), row_id="B"), unread(code, "B"), part,
         frame("c", ("3", "v", None, None), row_id="C"),
     ]  # fmt: skip
-    first, second, third = (images[0] for _, images in merged(*held))
+    first, second, third = (images[0] for _, images in merged(*held_frames))
     assert first == ["1", "v", "a", "?"]
     assert second == ["2", "v", "inline", "?"]
     assert third == ["3", "v", None, None]
-    undone = [(frame, False) for frame in (*held, undo(redo_rows.DELETE, "C"))]
+    undone = [(frame, False) for frame in (*held_frames, undo(redo_rows.DELETE, "C"))]
     assert len(made(undone)) == 2
 
 
@@ -255,7 +255,7 @@ def test_extended_strings_and_xml_are_put_together() -> None:
 
 
 def test_values_of_a_change_that_the_buffer_cancelled_are_in_no_event() -> None:
-    held = [
+    held_frames = [
         (frame("c", ("1", "v", None, None)), True),
         (locator(), False),
         (write("x"), False),
@@ -263,7 +263,7 @@ def test_values_of_a_change_that_the_buffer_cancelled_are_in_no_event() -> None:
         (apart(redo_rows.SELECT_LOB_LOCATOR, LOCATOR.format("c", "C", 2), row_id="B"), False),
         (write("y"), False),
     ]
-    (out,) = made(held)
+    (out,) = made(held_frames)
     assert b"y" in out
     assert b"x" not in out
 
@@ -369,25 +369,27 @@ KINDS = ("c", "u", "d", "L", "W", "X", "M")
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 3)), max_size=12))
 def test_simple_rows_are_made_as_if_they_had_waited(steps: list[tuple[str, int]]) -> None:
-    held = []
+    held_frames = []
     for kind, number in steps:
         row, row_id = (str(number), "v", ABSENT, ABSENT), "ABC"[number - 1]
         match kind:
             case "c":
-                held.append(frame("c", (str(number), "v", None, None), row_id=row_id))
+                held_frames.append(frame("c", (str(number), "v", None, None), row_id=row_id))
             case "u":
-                held.append(frame("u", row, (str(number), "w", ABSENT, "\\x00"), row_id=row_id))
+                held_frames.append(
+                    frame("u", row, (str(number), "w", ABSENT, "\\x00"), row_id=row_id)
+                )
             case "M":
-                held.append(frame("u", row, (str(number % 3 + 1), "w", ABSENT, ABSENT)))
+                held_frames.append(frame("u", row, (str(number % 3 + 1), "w", ABSENT, ABSENT)))
             case "d":
-                held.append(frame("d", row, row_id=row_id))
+                held_frames.append(frame("d", row, row_id=row_id))
             case "L":
-                held.append(locator(number))
+                held_frames.append(locator(number))
             case "W":
-                held.append(write("x" * number, number))
+                held_frames.append(write("x" * number, number))
             case _:
-                held.append(apart(redo_rows.LOB_ERASE, ""))
-    made([(frame, False) for frame in held])
+                held_frames.append(apart(redo_rows.LOB_ERASE, ""))
+    made([(frame, False) for frame in held_frames])
 
 
 @pytest.mark.parametrize(

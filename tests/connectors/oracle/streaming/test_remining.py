@@ -58,16 +58,18 @@ def test_rows_of_what_is_given_up_are_left_out_until_it_ends() -> None:
     assert given_up.at(0) == (TWO,)
 
 
-def rows(*given: tuple[int, int] | tuple[int, int, int]) -> pa.RecordBatch:
+def rows(*changes: tuple[int, int] | tuple[int, int, int]) -> pa.RecordBatch:
     """Rows of redo: SCNs, ids of transactions, and operations."""
     columns = {
-        redo_rows.SCN: pa.array([row[0] for row in given], pa.int64()),
-        redo_rows.XID: pa.array([row[1].to_bytes(8, "big") for row in given], pa.binary()),
+        redo_rows.SCN: pa.array([row[0] for row in changes], pa.int64()),
+        redo_rows.XID: pa.array([row[1].to_bytes(8, "big") for row in changes], pa.binary()),
         redo_rows.OPERATION_CODE: pa.array(
-            [row[2] if len(row) > 2 else redo_rows.INSERT for row in given], pa.int64()
+            [row[2] if len(row) > 2 else redo_rows.INSERT for row in changes], pa.int64()
         ),
     }
-    arrays = [columns.get(field.name, pa.nulls(len(given), field.type)) for field in redo_rows.REDO]
+    arrays = [
+        columns.get(field.name, pa.nulls(len(changes), field.type)) for field in redo_rows.REDO
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=redo_rows.REDO)
 
 

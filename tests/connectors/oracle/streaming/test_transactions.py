@@ -300,8 +300,8 @@ def test_a_transaction_that_a_signal_names_is_left_out(
     reader.step_until(lambda: f"{dropped.xid} is left out" in caplog.text)
     dropped.insert(TABLE, ID=2, NAME="dropped")
     dropped.commit()
-    with oracle_database.transaction() as kept:
-        kept.insert(TABLE, ID=3, NAME="kept")
+    with oracle_database.transaction() as kept_transaction:
+        kept_transaction.insert(TABLE, ID=3, NAME="kept")
     reader.await_changes(1)
     reader.stop()
     assert reader.ids() == [3]

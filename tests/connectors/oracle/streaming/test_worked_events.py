@@ -107,8 +107,8 @@ def started_reader(
     **more: str,
 ) -> OracleReader:
     """Start a reader. The database is at SCN 2122000, unless `state` has another SCN."""
-    given = {"scn": 2122000, "advances": False, **(state or {})}
-    database.server.load({"database": given, "tables": tables})
+    database_state = {"scn": 2122000, "advances": False, **(state or {})}
+    database.server.load({"database": database_state, "tables": tables})
     properties = {
         "topic_prefix": "server1",
         "table_include_list": r"INVENTORY\..*,DEBEZIUM\..*",

@@ -130,22 +130,25 @@ def test_a_bundle_says_how_the_server_is_set_up_without_a_workload(
     oracle_database.change(hidden_views=["V$THREAD"])
     bundle = tmp_path / "bundle.zip"
     assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
-    found = answers_of(bundle)
-    assert found["O7"]["is_thin"] is True
-    assert found["O7"]["arrow"] == [None], "redo is read as the stream reads it"
-    assert found["O8"] == {"is_container_database": ["YES"], "refused": []}
-    assert {answer["name"] for answer in found["O9"]["refused"]} == {"threads", "whole_view"}
-    assert found["O10"]["listed"] > 0
-    assert found["O10"]["destinations"].keys() == {"1"}
-    assert found["O10"]["states"].keys() == {"A"}
-    assert found["O10"]["nameless"] == 0
-    assert found["O11"]["largest_log"]
-    assert found["O12"]["contents_seconds"] > 0
-    assert found["O13"]["captured"] == 1
-    assert found["O13"]["seconds"]["table_ddl"] is not None
-    assert found["O14"] == {"captured": 1, "refused": []}
-    assert found["O16"]["redo"]["unsupported"] == 0
-    assert "LOGMINING" in found["O17"]["privileges"]
+    bundle_answers = answers_of(bundle)
+    assert bundle_answers["O7"]["is_thin"] is True
+    assert bundle_answers["O7"]["arrow"] == [None], "redo is read as the stream reads it"
+    assert bundle_answers["O8"] == {"is_container_database": ["YES"], "refused": []}
+    assert {answer["name"] for answer in bundle_answers["O9"]["refused"]} == {
+        "threads",
+        "whole_view",
+    }
+    assert bundle_answers["O10"]["listed"] > 0
+    assert bundle_answers["O10"]["destinations"].keys() == {"1"}
+    assert bundle_answers["O10"]["states"].keys() == {"A"}
+    assert bundle_answers["O10"]["nameless"] == 0
+    assert bundle_answers["O11"]["largest_log"]
+    assert bundle_answers["O12"]["contents_seconds"] > 0
+    assert bundle_answers["O13"]["captured"] == 1
+    assert bundle_answers["O13"]["seconds"]["table_ddl"] is not None
+    assert bundle_answers["O14"] == {"captured": 1, "refused": []}
+    assert bundle_answers["O16"]["redo"]["unsupported"] == 0
+    assert "LOGMINING" in bundle_answers["O17"]["privileges"]
 
 
 def test_rows_that_logminer_does_not_support_and_open_transactions_are_counted(
@@ -167,11 +170,11 @@ def test_rows_that_logminer_does_not_support_and_open_transactions_are_counted(
     bundle = tmp_path / "bundle.zip"
     assert main(["support-bundle", str(file), "--output", str(bundle)]) == 0
     still_open.rollback()
-    found = answers_of(bundle)
-    assert found["O16"]["redo"]["unsupported"] == 1
-    assert found["O16"]["workload"] == {"rows": None, "unsupported": None}
-    (transaction,) = found["O12"]["open"]
-    assert transaction["START_SCN"] < found["O12"]["scn"][0]["CURRENT_SCN"]
+    bundle_answers = answers_of(bundle)
+    assert bundle_answers["O16"]["redo"]["unsupported"] == 1
+    assert bundle_answers["O16"]["workload"] == {"rows": None, "unsupported": None}
+    (transaction,) = bundle_answers["O12"]["open"]
+    assert transaction["START_SCN"] < bundle_answers["O12"]["scn"][0]["CURRENT_SCN"]
 
 
 def test_a_dry_run_lists_every_statement_and_sends_none(

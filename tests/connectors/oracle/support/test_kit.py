@@ -55,9 +55,9 @@ def identifiers() -> Iterator[str]:
 
 
 def test_no_name_of_the_workload_is_a_reserved_word_of_sql_or_plsql() -> None:
-    found = {identifier.upper() for identifier in identifiers()}
-    assert {"ID", "FOUND", "ERASED", "X", "HEADRACE_KIT", "HEADRACE_KIT_LOBS", "L"} <= found
-    assert found & RESERVED == set()
+    names = {identifier.upper() for identifier in identifiers()}
+    assert {"ID", "FOUND", "ERASED", "X", "HEADRACE_KIT", "HEADRACE_KIT_LOBS", "L"} <= names
+    assert names & RESERVED == set()
 
 
 @pytest.mark.oracle
@@ -65,8 +65,8 @@ def test_times_are_taken_by_each_kind_of_column(file: Path, tmp_path: Path) -> N
     """The stand-in refuses a text with a zone for a column with the local one (ORA-01830), and has
     no TO_DATE of the date before Christ."""
     bundle = tmp_path / "bundle.zip"
-    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
-    assert main([*given, "--workload"]) == 0
+    arguments = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    assert main([*arguments, "--workload"]) == 0
     _, records = read(bundle)
     inserts = [
         record

@@ -31,8 +31,8 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def run(file: Path, bundle: Path, *more: str) -> int:
-    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
-    return main([*given, *more])
+    arguments = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    return main([*arguments, *more])
 
 
 def of_name(bundle: Path, name: str) -> list[Mapping[str, Any]]:
@@ -89,10 +89,10 @@ def test_without_a_valid_destination_online_logs_are_mined(
         rows = Connection.rows
 
         def not_set(self: Connection, statement: str, *binds: Any) -> Any:
-            found = rows(self, statement, *binds)
+            log_rows = rows(self, statement, *binds)
             if "FROM V$ARCHIVE_DEST_STATUS ORDER" not in statement:
-                return found
-            return [(*row[:2], "INACTIVE", *row[3:]) for row in found]
+                return log_rows
+            return [(*row[:2], "INACTIVE", *row[3:]) for row in log_rows]
 
         monkeypatch.setattr(Connection, "rows", not_set)
     assert run(file, bundle) == 0

@@ -99,9 +99,9 @@ def test_no_word_emoji_or_number_of_a_value_is_shown_in_any_part(
     assert_hides(statements.replace("NULL", ""))
     _, records = read(bundle)
     (contents,) = (record for record in records if record["name"] == "contents")
-    shown = redo_of(contents)
-    assert 'insert into "NAME_' in shown
-    assert_hides(shown.replace("NULL", ""))
+    redo_text = redo_of(contents)
+    assert 'insert into "NAME_' in redo_text
+    assert_hides(redo_text.replace("NULL", ""))
     for record in records:
         assert "5551234" not in str(record), "of a default"
 

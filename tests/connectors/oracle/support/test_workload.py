@@ -33,8 +33,8 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def run(file: Path, bundle: Path, *more: str) -> int:
-    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
-    return main([*given, "--workload", *more])
+    arguments = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    return main([*arguments, "--workload", *more])
 
 
 def workload_tables(database: OracleDatabase) -> list[str]:
@@ -58,15 +58,17 @@ def test_the_workload_answers_its_questions_and_leaves_no_table(
     assert run(file, bundle) == 0
     assert workload_tables(oracle_database) == []
     assert redo(bundle).schema == REDO
-    found = answers(bundle)
-    assert sorted(found) == sorted(ANSWERED)
-    assert found["O21"] == {"redo": 0, "workload": 0}, "rows whose SCN is less than the last one"
-    invisible = [row[-1] for row in found["O15"]["INVISIBLES"]["rows"]]
+    bundle_answers = answers(bundle)
+    assert sorted(bundle_answers) == sorted(ANSWERED)
+    assert bundle_answers["O21"] == {"redo": 0, "workload": 0}, (
+        "rows whose SCN is less than the last one"
+    )
+    invisible = [row[-1] for row in bundle_answers["O15"]["INVISIBLES"]["rows"]]
     assert any("values ('1','seen','not seen')" in statement for statement in invisible)
-    taken_back = [row for row in found["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
+    taken_back = [row for row in bundle_answers["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
     assert taken_back, "rows with ROLLBACK = 1"
-    assert any("loc_c" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
-    assert any("buf_c := 'small'" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
+    assert any("loc_c" in row[-1] for row in bundle_answers["lobs"]["LOBS"]["rows"])
+    assert any("buf_c := 'small'" in row[-1] for row in bundle_answers["lobs"]["LOBS"]["rows"])
     _, records = read(bundle)
     (facts,) = (record["facts"] for record in records if record["name"] == "workload")
     assert facts["parts"] > 0, "SQL_REDO of more than one row"
@@ -124,9 +126,11 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
 
     monkeypatch.setattr(Connection, "rows", recording)
     assert run(file, bundle) == 0
-    own = [statement for statement in sent if sql.KIT in statement or "headrace_kit" in statement]
-    assert len(own) > 150
-    assert {f"{statement};" for statement in own} <= listed
+    workload_statements = [
+        statement for statement in sent if sql.KIT in statement or "headrace_kit" in statement
+    ]
+    assert len(workload_statements) > 150
+    assert {f"{statement};" for statement in workload_statements} <= listed
 
 
 def test_without_the_option_no_statement_of_the_workload_is_sent(
@@ -143,11 +147,11 @@ def test_a_table_that_is_there_already_refuses_the_workload_and_stays(
     bundle: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    own = f"{oracle_database.properties()['database.user']}.HEADRACE_KIT_LOBS"
-    oracle_database.create_table(own, "ID NUMBER(9,0) NOT NULL")
+    existing_table = f"{oracle_database.properties()['database.user']}.HEADRACE_KIT_LOBS"
+    oracle_database.create_table(existing_table, "ID NUMBER(9,0) NOT NULL")
     assert run(file, bundle) != 0
     assert "where these are already: HEADRACE_KIT_LOBS" in capsys.readouterr().err
-    assert workload_tables(oracle_database) == [own]
+    assert workload_tables(oracle_database) == [existing_table]
     assert bundle.exists()  # statements that only read were recorded before
 
 
@@ -159,9 +163,9 @@ def test_a_user_without_the_right_to_make_tables_gets_that_error(
 ) -> None:
     oracle_database.change(privileges=["CREATE SESSION", "LOGMINING"])
     assert run(file, bundle) != 0
-    shown = " ".join(capsys.readouterr().err.split())
-    assert "--workload cannot make its tables in the schema of database.user" in shown
-    assert "insufficient privileges" in shown
+    error_text = " ".join(capsys.readouterr().err.split())
+    assert "--workload cannot make its tables in the schema of database.user" in error_text
+    assert "insufficient privileges" in error_text
     assert bundle.exists()
 
 

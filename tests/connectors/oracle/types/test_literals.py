@@ -96,10 +96,10 @@ def test_an_interval_of_days_keeps_its_parts(days: int, micros: int) -> None:
     text = literals.days_to_seconds(f"{days:+04} {clock}")
     assert text is not None
     expected = abs(days) * 86_400_000_000 + micros
-    made = durations.duration_micros(text.encode())
-    assert made is not None
+    interval_micros = durations.duration_micros(text.encode())
+    assert interval_micros is not None
     # Debezium adds the parts up in doubles, and cuts off what is less than a microsecond.
-    assert made == pytest.approx(-expected if days < 0 else expected, rel=1e-12, abs=1)
+    assert interval_micros == pytest.approx(-expected if days < 0 else expected, rel=1e-12, abs=1)
 
 
 def test_unistr_joins_the_halves_of_pairs() -> None:
@@ -134,12 +134,12 @@ def test_unistr_joins_the_halves_of_pairs() -> None:
 def test_defaults_of_columns_that_are_not_null(
     declared: OracleType, expression: str, value: object
 ) -> None:
-    made = declared.resolve(optional=False, default=expression)
-    assert made is not None
-    assert made.schema.default == value
+    column_type = declared.resolve(optional=False, default=expression)
+    assert column_type is not None
+    assert column_type.schema.default == value
 
 
 def test_sysdate_is_no_default_of_a_column_that_accepts_null() -> None:
-    made = OracleType.of("DATE").resolve(default="SYSDATE")
-    assert made is not None
-    assert made.schema.default is None
+    column_type = OracleType.of("DATE").resolve(default="SYSDATE")
+    assert column_type is not None
+    assert column_type.schema.default is None

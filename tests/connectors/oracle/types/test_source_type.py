@@ -24,9 +24,9 @@ def number(precision: int | None, scale: int | None) -> OracleType:
 
 def resolved(declared: OracleType, **modes: str) -> ColumnType:
     """A column of a type that accepts null."""
-    made = declared.resolve(TypeOptions(**modes))
-    assert made is not None
-    return made
+    column_type = declared.resolve(TypeOptions(**modes))
+    assert column_type is not None
+    return column_type
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def resolved(declared: OracleType, **modes: str) -> ColumnType:
 def test_a_type_has_its_schema_and_reads_its_texts(
     declared: OracleType, schema: Type, name: str | None, text: bytes, value: object
 ) -> None:
-    made = resolved(declared)
-    assert (made.schema.type, made.schema.name) == (schema, name)
-    assert made.decode(text) == value
+    column_type = resolved(declared)
+    assert (column_type.schema.type, column_type.schema.name) == (schema, name)
+    assert column_type.decode(text) == value
 
 
 @pytest.mark.parametrize("name", ["BFILE", "VECTOR", "JSON"])
@@ -99,8 +99,8 @@ def test_numbers_as_doubles_and_texts(declared: OracleType, double: Type, string
 
 def test_rounded_numbers_stay_integers_in_every_mode() -> None:
     for mode in ("precise", "double", "string"):
-        made = resolved(number(2, -2), decimal_handling_mode=mode)
-        assert (made.schema.type, made.decode(b"9900")) == (Type.INT16, 9900)
+        column_type = resolved(number(2, -2), decimal_handling_mode=mode)
+        assert (column_type.schema.type, column_type.decode(b"9900")) == (Type.INT16, 9900)
 
 
 STAMP = b"2018-03-27 12:34:56.007891"
@@ -134,8 +134,8 @@ STAMP = b"2018-03-27 12:34:56.007891"
     ],
 )  # fmt: skip
 def test_times(name: str, mode: str, schema: str, text: bytes, value: object) -> None:
-    made = resolved(OracleType.of(name), time_precision_mode=mode)
-    assert (made.schema.name, made.decode(text)) == (schema, value)
+    column_type = resolved(OracleType.of(name), time_precision_mode=mode)
+    assert (column_type.schema.name, column_type.decode(text)) == (schema, value)
 
 
 def test_a_timestamp_beyond_the_nanoseconds_of_64_bits_has_no_value() -> None:

@@ -29,9 +29,9 @@ def catalog(database: Database) -> Iterator[Catalog]:
 
 def described(database: Database, catalog: Catalog, name: str = "t") -> CatalogTable:
     oid = database.execute("SELECT %s::regclass::oid", (name,))[0][0]
-    found = catalog.read([oid], sizes=True).describe(oid)
-    assert found is not None
-    return found
+    table = catalog.read([oid], sizes=True).describe(oid)
+    assert table is not None
+    return table
 
 
 def test_only_tables_that_are_logged_are_listed(database: Database, catalog: Catalog) -> None:

@@ -180,13 +180,13 @@ def renderable(
     facts: RelationFacts, options: JsonOptions, mode: TypeOptions, rows: Iterable[Row]
 ) -> list[Row]:
     """The rows whose key has a rendering: events show no others."""
-    found = []
+    renderable_rows = []
     for row in rows:
         raw = begin(9) + insert(0, image(*map(shown, row)))
         with contextlib.suppress(HeadraceError):
             keys_of(facts, options, mode, Index(raw, [len(row)]))
-            found.append(row)
-    return found
+            renderable_rows.append(row)
+    return renderable_rows
 
 
 def check(

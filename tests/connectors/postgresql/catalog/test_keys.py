@@ -25,14 +25,14 @@ class SlicedReader(Reader):
         self.slices: dict[tuple[int, str, str | None], set[int]] = defaultdict(set)
 
     def read(self, end: dict[str, Any]) -> list[dict[str, Any]]:
-        found = []
+        all_records = []
         for number, part in enumerate(self.open().slices(self.offsets[-1], end)):
             for batch in read_slice(part, self.config):
                 records = [dict(record) for record in batch.to_pylist()]
                 for record in records:
                     self.slices[len(self.offsets), record["topic"], record["key"]].add(number)
-                found += records
-        return found
+                all_records += records
+        return all_records
 
     def shown(self) -> list[tuple[str, Any]]:
         """(operation, key) of every record in total order."""

@@ -27,17 +27,17 @@ NO_ROWS = {"snapshot.mode": "no_data"}
 @contextmanager
 def queries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The statements of every connection, in order; what looks after locks asks by the clock."""
-    asked: list[str] = []
+    statements: list[str] = []
     execute = psycopg.Cursor.execute
 
     def counted(cursor: Any, query: Any, *values: Any, **more: Any) -> Any:
         if threading.current_thread().name != "headrace-locks":
-            asked.append(query.as_string(None) if hasattr(query, "as_string") else str(query))
+            statements.append(query.as_string(None) if hasattr(query, "as_string") else str(query))
         return execute(cursor, query, *values, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", counted)
-        yield asked
+        yield statements
 
 
 def make_tables(database: Database, numbers: range) -> None:
@@ -71,12 +71,12 @@ def asked_by_start_and_stream(
 ) -> int:
     make_tables(database, tables)
     reader = Reader(database.properties() | NO_ROWS)
-    with queries(monkeypatch) as asked:
+    with queries(monkeypatch) as statements:
         reader.step()
         insert_everywhere(database, tables)
         reader.step_until(lambda: len(reader.records) >= len(tables))
         reader.stop()
-    return len(asked)
+    return len(statements)
 
 
 def test_a_start_asks_the_catalogue_as_often_for_many_tables_as_for_few(
@@ -97,15 +97,15 @@ def test_a_transaction_over_new_tables_is_described_in_few_queries(
     reader.step()
     insert_everywhere(database, range(1))
     reader.step_until(lambda: reader.records)
-    with queries(monkeypatch) as asked:
+    with queries(monkeypatch) as statements:
         database.execute("CREATE SCHEMA s")
         make_tables(database, range(1, 101))
         database.execute(
             "BEGIN; " + "".join(f"INSERT INTO t{n} VALUES (2);" for n in range(1, 101)) + "COMMIT"
         )
-        count = len(asked)
+        count = len(statements)
         reader.step_until(lambda: len(reader.records) >= 101)
-        described = [q for q in asked[count:] if "pg_attribute" in q]
+        described = [q for q in statements[count:] if "pg_attribute" in q]
     reader.stop()
     # One for each piece of the log that came at a time, however few tables were in it.
     assert len(described) <= 40
@@ -132,12 +132,12 @@ def test_the_list_of_a_snapshot_is_asked_for_at_once(
         make_tables(database, tables)
         insert_everywhere(database, tables)
         reader = Reader(database.properties())
-        with queries(monkeypatch) as asked:
+        with queries(monkeypatch) as statements:
             reader.step()
         reader.stop()
         database.drop_slot()
         database.execute(f"DROP PUBLICATION {database.name}")
-        counts.append(len(asked))
+        counts.append(len(statements))
     assert counts[0] == counts[1]
 
 
@@ -218,10 +218,10 @@ def test_no_session_is_left_when_the_connector_closes(database: Database) -> Non
         make_tables(database, range(2, 3))
         insert_everywhere(database, range(3))
         reader.step_until(lambda: len(reader.records) >= 3)
-        kept = vars(reader.open())["_stream"]  # as something in a cycle would
+        stream = vars(reader.open())["_stream"]  # as something in a cycle would
         reader.stop()
         wait_for(lambda: not sessions(database))
-        del kept
+        del stream
     finally:
         gc.enable()
 

@@ -24,12 +24,12 @@ def silent_port() -> Iterator[int]:
     """A port where connections are taken and nothing is ever said, for a while."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ended = threading.Event()
-        taken = []
+        connections = []
 
         def serve() -> None:
             while not ended.is_set():
                 connection, _ = listener.accept()
-                taken.append(connection)
+                connections.append(connection)
                 threading.Timer(HANGS_FOR_S, connection.close).start()
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -38,15 +38,16 @@ def silent_port() -> Iterator[int]:
         ended.set()
         socket.create_connection(listener.getsockname()).close()
         thread.join()
-        for connection in taken:
+        for connection in connections:
             connection.close()
 
 
 def test_a_server_that_says_nothing_is_unreachable(silent_port: int) -> None:
-    given = {"connector.class": "postgresql", "topic.prefix": "p", "database.hostname": "127.0.0.1",
-             "database.port": str(silent_port), "database.user": "u", "database.dbname": "d",
-             "connection.validation.timeout.ms": "2000"}  # fmt: skip
-    (finding,) = check(parse_configuration(given))
+    properties = {"connector.class": "postgresql", "topic.prefix": "p",
+                  "database.hostname": "127.0.0.1", "database.port": str(silent_port),
+                  "database.user": "u", "database.dbname": "d",
+                  "connection.validation.timeout.ms": "2000"}  # fmt: skip
+    (finding,) = check(parse_configuration(properties))
     assert finding.code == "postgresql.unreachable"
     assert "timeout" in finding.message
 
@@ -68,21 +69,21 @@ def locked(database: Database, table: str) -> Iterator[None]:
 @pytest.mark.postgres
 def test_a_signal_to_a_locked_table_is_ended_and_named(database: Database) -> None:
     database.execute("CREATE TABLE signals (id text PRIMARY KEY, type text, data text)")
-    given = database.properties() | {
+    properties = database.properties() | {
         "signal.data.collection": "public.signals",
         "database.query.timeout.ms": "1000",
     }
     with locked(database, "signals"), pytest.raises(HeadraceError, match="statement timeout"):
-        send_signal(parse_configuration(given), "log", '{"message": "x"}')
+        send_signal(parse_configuration(properties), "log", '{"message": "x"}')
 
 
 @pytest.mark.postgres
 def test_a_query_that_waits_for_a_lock_is_ended_and_named(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    given = database.properties() | {"connection.validation.timeout.ms": "1000"}
+    properties = database.properties() | {"connection.validation.timeout.ms": "1000"}
     with locked(database, "pg_publication"):
-        found = check(parse_configuration(given))
-    (error,) = [finding for finding in found if finding.level == "error"]
+        findings = check(parse_configuration(properties))
+    (error,) = [finding for finding in findings if finding.level == "error"]
     assert error.code == "postgresql.query_timeout"
     assert "statement timeout" in error.message
     assert "connection.validation.timeout.ms" in error.remedy

@@ -290,14 +290,14 @@ def test_partitions_that_are_captured_together_with_their_table_are_a_warning(
         ("public.p", False),
         ("public.p_.*", False),
     ):
-        found = {
+        messages_by_code = {
             each.code: each.message
             for each in findings(
                 database, table__include__list=captured, publish__via__partition__root=via_root
             )
             if each.level == "warning"
         }
-        message = found.get("postgresql.partitions_captured_twice", "")
+        message = messages_by_code.get("postgresql.partitions_captured_twice", "")
         assert bool(message) is is_reported
         if is_reported:
             assert "public.p_high" in message

@@ -88,11 +88,13 @@ SERVICES = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
     """One whose log is not decoded, and which has one place for a slot, which is taken."""
-    with PostgresServer(settings={"wal_level": "replica", "max_replication_slots": "1"}) as made:
-        made.start()
-        made.execute("CREATE ROLE cdc LOGIN")
-        made.execute("SELECT pg_create_physical_replication_slot('taken')")
-        yield made
+    with PostgresServer(
+        settings={"wal_level": "replica", "max_replication_slots": "1"}
+    ) as postgres:
+        postgres.start()
+        postgres.execute("CREATE ROLE cdc LOGIN")
+        postgres.execute("SELECT pg_create_physical_replication_slot('taken')")
+        yield postgres
 
 
 @pytest.fixture

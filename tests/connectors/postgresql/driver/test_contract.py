@@ -117,5 +117,5 @@ _OF_DICTIONARIES = frozenset({"comment", "default", "not_null", "startswith"})
 def test_everything_that_the_connector_uses_of_the_driver_is_there_and_takes_its_arguments() -> (
     None
 ):
-    found = [use for use in uses(TABLE, sources(FOLDER)) if use.name not in _OF_DICTIONARIES]
-    assert faults(TABLE, found) == []
+    driver_uses = [use for use in uses(TABLE, sources(FOLDER)) if use.name not in _OF_DICTIONARIES]
+    assert faults(TABLE, driver_uses) == []

@@ -65,12 +65,14 @@ def test_the_stream_continues_after_the_password_was_rotated_and_the_connection_
 ) -> None:
     guarded.execute("TRUNCATE t")
     waits = {"retriable_restart_connector_wait_ms": "100"}
-    given = properties(guarded, tmp_path, snapshot_mode="no_data", **waits)
+    reader_properties = properties(guarded, tmp_path, snapshot_mode="no_data", **waits)
     if by == "command":
-        del given["database.password"]
-        given["headrace.credentials.command"] = shlex.join(["cat", str(tmp_path / "password")])
-        given["headrace.credentials.lifetime.ms"] = "1 h"
-    reader = ConnectorReader(given)
+        del reader_properties["database.password"]
+        reader_properties["headrace.credentials.command"] = shlex.join(
+            ["cat", str(tmp_path / "password")]
+        )
+        reader_properties["headrace.credentials.lifetime.ms"] = "1 h"
+    reader = ConnectorReader(reader_properties)
     reader.step_until(lambda: guarded.execute("SELECT 1 FROM pg_replication_slots WHERE active"))
     guarded.execute("INSERT INTO t VALUES (1)")
     reader.step_until(lambda: len(reader.records) == 1)
@@ -114,8 +116,8 @@ def test_a_login_is_tried_once_more_with_a_password_that_changed_meanwhile(
         logins.append(arguments["password"])
         return log_in(**arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(psycopg, "connect", lambda *given, **named: log_in(*given, **named)
-                        if given else logs_in(**named))  # fmt: skip
+    monkeypatch.setattr(psycopg, "connect", lambda *arguments, **named: log_in(*arguments, **named)
+                        if arguments else logs_in(**named))  # fmt: skip
     with connect(config) as connection:
         assert connection.execute("SELECT current_user").fetchone() == ("app",)
     assert logins == [FIRST, SECOND]

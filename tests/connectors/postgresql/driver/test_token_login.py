@@ -64,7 +64,7 @@ def configured(
     database: Database, door: TokenDoor, certificate: Certificate, **more: str
 ) -> PostgresConfig:
     """Return a configuration; names in `more` have `_` in place of `.`."""
-    given = database.properties(
+    properties = database.properties(
         database_hostname="localhost",
         database_port=str(door.port),
         database_user="cdc",
@@ -75,8 +75,8 @@ def configured(
         headrace_credentials_region="eu-west-1",
         **more,
     )
-    del given["database.password"]
-    config = parse_configuration(given)
+    del properties["database.password"]
+    config = parse_configuration(properties)
     assert isinstance(config, PostgresConfig)
     return config
 
@@ -85,9 +85,9 @@ def test_all_connections_of_a_process_log_in_with_the_same_token(
     shop: Database, door: TokenDoor, certificate: Certificate, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    found = check(configured(shop, door, certificate))
-    assert [finding.code for finding in found if finding.level == "error"] == []
-    assert "postgresql.replication" in {finding.code for finding in found}
+    findings = check(configured(shop, door, certificate))
+    assert [finding.code for finding in findings if finding.level == "error"] == []
+    assert "postgresql.replication" in {finding.code for finding in findings}
     assert len(door.tokens) > 1  # queries, and replication
     assert len(set(door.tokens)) == 1
     assert door.tokens[0].rpartition("=")[2] not in caplog.text
@@ -130,10 +130,10 @@ def test_if_rds_takes_no_tokens_for_replication_the_error_names_the_role_and_the
     door.keeps_replication_out = True
     shop.execute("CREATE ROLE rds_superuser")
     try:
-        found = check(configured(shop, door, certificate))
+        findings = check(configured(shop, door, certificate))
     finally:
         shop.execute("DROP ROLE rds_superuser")
-    (error,) = [finding for finding in found if finding.level == "error"]
+    (error,) = [finding for finding in findings if finding.level == "error"]
     assert error.code == "postgresql.authentication"
     assert 'GRANT rds_replication TO "cdc";' in error.remedy
     assert "rds.iam_auth_for_replication = 1" in error.remedy

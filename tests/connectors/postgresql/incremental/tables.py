@@ -52,15 +52,14 @@ def in_window(database: Database, statement: str) -> None:
 
 
 def reads(reader: Reader, table: str = "t") -> list[dict]:
-    found = [e for e in reader.events() if e.get("op") == "r" and e["source"]["table"] == table]
-    assert all(e["source"]["snapshot"] == "incremental" for e in found)
-    return found
+    events = [e for e in reader.events() if e.get("op") == "r" and e["source"]["table"] == table]
+    assert all(e["source"]["snapshot"] == "incremental" for e in events)
+    return events
 
 
 def rows(database: Database, table: str = "t") -> dict[str, str]:
     return {
-        json.dumps({"id": found[0]}): found[1]
-        for found in database.execute(f"SELECT id, v FROM {table}")
+        json.dumps({"id": row[0]}): row[1] for row in database.execute(f"SELECT id, v FROM {table}")
     }
 
 
@@ -76,5 +75,7 @@ def many(database: Database) -> None:
 
 
 def opened_windows(database: Database) -> int:
-    found = database.execute("SELECT count(*) FROM signals WHERE type = 'snapshot-window-open'")
-    return int(found[0][0])
+    count_rows = database.execute(
+        "SELECT count(*) FROM signals WHERE type = 'snapshot-window-open'"
+    )
+    return int(count_rows[0][0])

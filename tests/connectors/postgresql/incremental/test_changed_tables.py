@@ -91,9 +91,9 @@ def assert_whole(reader: Reader, database: Database, table: str = "t") -> None:
     }
     for (row,) in database.execute(f"SELECT to_json(x) FROM {table} x"):
         place = tuple(row[name] for name in key or ["a"])
-        found = rebuilt.get(place)
-        assert found is not None, f"{place} is lost"
-        assert {name: found[name] for name in row} == row
+        rebuilt_row = rebuilt.get(place)
+        assert rebuilt_row is not None, f"{place} is lost"
+        assert {name: rebuilt_row[name] for name in row} == row
 
 
 @pytest.mark.parametrize(("change", "restarted"), in_turn(KEYS, [False, True]))
@@ -217,10 +217,10 @@ def test_a_table_that_several_signals_name_is_read_once_for_each(
     tables.execute(KEYS["other columns"])
     ask(tables, data_collections=["public.other", "public.t"])
     go_on(reader.restart(), tables)
-    found = [event["after"]["a"] for event in read(reader)]
+    read_ids = [event["after"]["a"] for event in read(reader)]
     by_key = list(range(ROWS, 0, -1))
-    wanted = [*range(1, 11), *by_key, *(a for a in by_key if a <= 20), *by_key]
-    assert found == wanted
+    expected_ids = [*range(1, 11), *by_key, *(a for a in by_key if a <= 20), *by_key]
+    assert read_ids == expected_ids
     assert len(read(reader, "other")) == 15
     assert_whole(reader, tables)
 
@@ -237,5 +237,5 @@ def test_signals_with_one_filter_each_are_all_served_by_blocking_snapshots(
             additional_conditions=conditions,
         )
     reader.drain()
-    wanted = [*range(1, 6), *range(56, 61)]
-    assert [event["after"]["a"] for event in read(reader)] == wanted
+    expected_ids = [*range(1, 6), *range(56, 61)]
+    assert [event["after"]["a"] for event in read(reader)] == expected_ids

@@ -47,8 +47,8 @@ def test_windows_hold_several_chunks_of_several_tables_in_the_order_of_their_key
     read = [e for e in reader.events() if e.get("op") == "r"]
     assert [e["source"]["table"] for e in read] == ["other"] * 55 + ["t"] * 1000
     assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
-    wanted = tables.execute("SELECT a, b FROM other ORDER BY a, b")
-    assert [(e["after"]["a"], e["after"]["b"]) for e in reads(reader, "other")] == wanted
+    source_keys = tables.execute("SELECT a, b FROM other ORDER BY a, b")
+    assert [(e["after"]["a"], e["after"]["b"]) for e in reads(reader, "other")] == source_keys
     # 106 chunks of ten rows: one, two, then four at a time.
     assert opened_windows(tables) == 28
 
@@ -63,8 +63,8 @@ def test_chunks_are_read_one_after_the_other_when_the_server_has_no_more_connect
         "CREATE PUBLICATION dbz FOR TABLE t, other, signals"
     )
     try:
-        given = properties(tables, database__user="limited", publication__name="dbz")
-        reader = Reader(given | {"publication.autocreate.mode": "disabled"})
+        limited_properties = properties(tables, database__user="limited", publication__name="dbz")
+        reader = Reader(limited_properties | {"publication.autocreate.mode": "disabled"})
         reader.step()
         reader.drain()
         ask(tables, data_collections=["public.t"])
@@ -136,13 +136,13 @@ def test_progress_is_notified_while_chunks_are_read(
         reader.step()
         ask(tables, "pause-snapshot")
         reader.drain()
-        found = reader.open().metrics()["incremental"]
+        running_metrics = reader.open().metrics()["incremental"]
         ask(tables, "resume-snapshot")
         reader.drain()
-    assert (found["Table"], found["RemainingTableCount"]) == ("public.t", 1)
-    assert (found["TableFrom"], found["TableTo"]) == (None, "1000")
-    done = reader.open().metrics()["incremental"]
-    assert (done["State"], done["RowsScanned"]) == ("COMPLETED", 1000)
+    assert (running_metrics["Table"], running_metrics["RemainingTableCount"]) == ("public.t", 1)
+    assert (running_metrics["TableFrom"], running_metrics["TableTo"]) == (None, "1000")
+    completed_metrics = reader.open().metrics()["incremental"]
+    assert (completed_metrics["State"], completed_metrics["RowsScanned"]) == ("COMPLETED", 1000)
     assert "completed after 1000 rows" in caplog.text
 
 
@@ -164,9 +164,11 @@ def test_keys_with_nulls_are_all_read_in_order(reader: Reader, tables: Database)
     reader.drain()
     ask(tables, data_collections=["public.other"])
     reader.drain()
-    wanted = tables.execute("SELECT v FROM other ORDER BY a, b")
-    found = [(e["after"]["a"], e["after"]["b"], e["after"]["v"]) for e in reads(reader, "other")]
-    assert sorted(v for _, _, v in found) == sorted(v for (v,) in wanted)
+    expected_values = tables.execute("SELECT v FROM other ORDER BY a, b")
+    read_rows = [
+        (e["after"]["a"], e["after"]["b"], e["after"]["v"]) for e in reads(reader, "other")
+    ]
+    assert sorted(v for _, _, v in read_rows) == sorted(v for (v,) in expected_values)
 
 
 def test_a_table_without_key_is_read_by_a_surrogate_key(reader: Reader, tables: Database) -> None:

@@ -345,11 +345,11 @@ def test_a_look_at_the_database_looks_for_the_topic_too(
 
 
 def test_the_channel_needs_brokers(tables: Database) -> None:
-    given = tables.properties() | {"signal.enabled.channels": "kafka"}
+    properties = tables.properties() | {"signal.enabled.channels": "kafka"}
     with pytest.raises(HeadraceError, match=r"signal\.kafka\.bootstrap\.servers is missing"):
-        parse_configuration(given)
-    given["signal.consumer.bootstrap.servers"] = "h:1"
-    config = parse_configuration(given)
+        parse_configuration(properties)
+    properties["signal.consumer.bootstrap.servers"] = "h:1"
+    config = parse_configuration(properties)
     assert (config.signal_brokers(), config.signal_topic()) == ("h:1", "headrace-signal")
 
 

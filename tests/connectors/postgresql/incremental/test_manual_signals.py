@@ -82,8 +82,8 @@ properties = properties_with(
 def opened() -> Iterator[Callable[[dict[str, str]], Reader]]:
     readers: list[Reader] = []
 
-    def open_reader(given: dict[str, str]) -> Reader:
-        readers.append(Reader(given, offsets=[{"v": 1, "server": "test_connector"}]))
+    def open_reader(reader_properties: dict[str, str]) -> Reader:
+        readers.append(Reader(reader_properties, offsets=[{"v": 1, "server": "test_connector"}]))
         readers[-1].step()
         return readers[-1]
 
@@ -98,12 +98,12 @@ def reader(tables: Database, opened: Callable[[dict[str, str]], Reader]) -> Read
 
 
 def read(reader: Reader) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    ids_by_table: dict[str, list[int]] = {}
     for event in reader.events():
         if event.get("op") == "r":
             name = f"{event['source']['schema']}.{event['source']['table']}"
-            found.setdefault(name, []).append(event["after"]["id"])
-    return {name: sorted(ids) for name, ids in found.items()}
+            ids_by_table.setdefault(name, []).append(event["after"]["id"])
+    return {name: sorted(ids) for name, ids in ids_by_table.items()}
 
 
 def until_passed(reader: Reader, database: Database) -> None:
@@ -403,13 +403,13 @@ def test_the_single_condition_comes_by_the_file_and_from_here_too(
     tables: Database, opened: Callable[[dict[str, str]], Reader], tmp_path: Path
 ) -> None:
     file = tmp_path / "signals.jsonl"
-    given = properties(
+    signal_properties = properties(
         tables,
         signal__enabled__channels="source,file",
         signal__file=str(file),
         signal__poll__interval__ms="0",
     )
-    reader = opened(given)
+    reader = opened(signal_properties)
     data: dict[str, Any] = {
         "data-collections": ["schema1.products", "schema1.table1"],
         "additional-condition": "color='blue'",
@@ -420,7 +420,7 @@ def test_the_single_condition_comes_by_the_file_and_from_here_too(
     wait_for(lambda: (reader.step(), read(reader) == expected)[1])
     until_passed(reader, tables)
     reader.records.clear()
-    headrace.signal(given, "execute-snapshot", data)
+    headrace.signal(signal_properties, "execute-snapshot", data)
     wait_for(lambda: (reader.step(), read(reader) == expected)[1])
 
 

@@ -255,7 +255,7 @@ def test_a_line_of_the_signal_file_is_no_line_feed_of_another_alphabet(
     tables: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "signals.jsonl"
-    found = Reader(
+    signal_reader = Reader(
         properties(
             tables,
             signal__enabled__channels="file",
@@ -263,13 +263,13 @@ def test_a_line_of_the_signal_file_is_no_line_feed_of_another_alphabet(
             signal__poll__interval__ms="0",
         )
     )
-    found.step()
-    found.drain()
+    signal_reader.step()
+    signal_reader.drain()
     lines = [DEEP, "[]", '{"type": 1}', '{"type": "log", "data": {"message": "a\u2028b"}}']
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with caplog.at_level("INFO", logger="headrace.signals"):
-        wait_for(lambda: (found.step(), not file.exists())[1])
-        found.step()
-    found.stop()
+        wait_for(lambda: (signal_reader.step(), not file.exists())[1])
+        signal_reader.step()
+    signal_reader.stop()
     assert "a\u2028b" in caplog.text
     assert caplog.text.count("a line of the signal file is ignored") == 3

@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def reader(tables: Database, file: Path) -> Iterator[Reader]:
     """Slices by position, as the file sink has them: records come in the order of their slices."""
-    found = Reader(
+    started_reader = Reader(
         tables.properties()
         | {
             "table.include.list": "public\\.t",
@@ -46,9 +46,9 @@ def reader(tables: Database, file: Path) -> Iterator[Reader]:
             "headrace.slice.order": "position",
         }
     )
-    found.step()
-    yield found
-    found.stop()
+    started_reader.step()
+    yield started_reader
+    started_reader.stop()
 
 
 def have_rising_places(reader: Reader) -> bool:
@@ -63,8 +63,8 @@ def count(reader: Reader, topic: str) -> int:
 
 def notifications_of(reader: Reader, kind: str) -> int:
     """The number of notifications of `kind`."""
-    found = [r for r in reader.records if r["topic"] == NOTIFICATIONS]
-    return sum(json.loads(record["value"])["type"] == kind for record in found)
+    notifications = [r for r in reader.records if r["topic"] == NOTIFICATIONS]
+    return sum(json.loads(record["value"])["type"] == kind for record in notifications)
 
 
 def test_a_notification_and_a_heartbeat_of_one_range_have_places_of_their_own(
@@ -82,8 +82,8 @@ def test_chunks_without_watermarks_come_between_heartbeats(
     ask = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
     file.write_text(json.dumps(ask) + "\n")
     wait_for(lambda: reader.step() and notifications_of(reader, "COMPLETED") == 1)
-    seen = count(reader, HEARTBEATS)
-    wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > seen)
+    heartbeat_count = count(reader, HEARTBEATS)
+    wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > heartbeat_count)
     assert count(reader, "headrace.public.t") == 30
     assert have_rising_places(reader)
 
@@ -119,7 +119,7 @@ def test_a_blocking_snapshot_comes_after_the_heartbeats_before_it(
     for number, signal in enumerate((ask, blocking, ask, blocking), 1):
         file.write_text(json.dumps(signal) + "\n")
         wait_for(lambda: reader.step() and notifications_of(reader, "COMPLETED") == number)  # noqa: B023
-    seen = count(reader, HEARTBEATS)
-    wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > seen)
+    heartbeat_count = count(reader, HEARTBEATS)
+    wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > heartbeat_count)
     assert count(reader, "headrace.public.t") == 120
     assert have_rising_places(reader)

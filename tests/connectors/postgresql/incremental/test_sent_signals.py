@@ -27,12 +27,12 @@ def tables(database: Database) -> Database:
 
 
 def send(database: Database, table: str, **more: str) -> str:
-    given = {
+    overrides = {
         "table_include_list": "public.t,public.late",
         "signal_data_collection": "public.signals",
         **more,
     }
-    properties = database.properties(**given)
+    properties = database.properties(**overrides)
     data = {"data-collections": [table]}
     return send_signal(parse_configuration(properties), "execute-snapshot", data, name="one")
 

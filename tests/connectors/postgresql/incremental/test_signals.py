@@ -96,24 +96,24 @@ def test_a_signal_is_sent_by_the_signal_table_or_the_file(
     reader: Reader, tables: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "signals.jsonl"
-    given = properties(
+    signal_properties = properties(
         tables,
         signal__enabled__channels="source,file",
         signal__file=str(file),
         signal__poll__interval__ms="0",
     )
-    reader = Reader(given)
+    reader = Reader(signal_properties)
     reader.step()
     reader.drain()
     with caplog.at_level("INFO", logger="headrace.signals"):
-        headrace.signal(given, "log", {"message": "from the table at {}"})
+        headrace.signal(signal_properties, "log", {"message": "from the table at {}"})
         send_signal(reader.config, "log", '{"message": "from the file"}', channel="file")
         reader.drain()
     reader.stop()
     assert "from the table at 0/" in caplog.text
     assert "from the file" in caplog.text
     with pytest.raises(HeadraceError, match="data-collections is empty"):
-        headrace.signal(given, "execute-snapshot", {})
+        headrace.signal(signal_properties, "execute-snapshot", {})
 
 
 def test_a_signal_table_that_is_not_there_stops_the_start(tables: Database) -> None:

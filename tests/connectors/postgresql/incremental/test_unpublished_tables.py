@@ -93,8 +93,8 @@ def test_a_table_that_is_not_published_is_left_out_with_the_way_out(
     reader.step()
 
     def rows() -> list[tuple[str, int]]:
-        found = [e for e in reader.events() if e.get("op") == "r"]
-        return sorted((e["source"]["table"], e["after"]["id"]) for e in found)
+        read_events = [e for e in reader.events() if e.get("op") == "r"]
+        return sorted((e["source"]["table"], e["after"]["id"]) for e in read_events)
 
     signal_id, data = signal(kind, "t", "late", "parts")
     send(signal_id, data)
@@ -102,11 +102,11 @@ def test_a_table_that_is_not_published_is_left_out_with_the_way_out(
     assert rows() == [("t", 1), ("t", 2)]
     for table in ("late", "parts"):
         add = f'ALTER PUBLICATION "{name}" ADD TABLE "public"."{table}";'
-        what = f"The publication {name} lacks public.{table}: their changes do not arrive until"
+        warning = f"The publication {name} lacks public.{table}: their changes do not arrive until"
         warnings = [
             text for text in caplog.messages if text.startswith(f"signal {signal_id} leaves")
         ]
-        assert [what in text and add in text for text in warnings].count(True) == 1
+        assert [warning in text and add in text for text in warnings].count(True) == 1
 
     # Nothing is left of this one. A table that is not captured is another matter.
     other, data = signal(kind, "late")

@@ -51,7 +51,9 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
     version = facts()
     hashed = mock.Mock(side_effect=lambda _: 0)
     monkeypatch.setattr(RelationFacts, "__hash__", lambda self: hashed(self))
-    with mock.patch.object(key_columns, "KeyColumns", wraps=key_columns.KeyColumns) as made:
+    with mock.patch.object(
+        key_columns, "KeyColumns", wraps=key_columns.KeyColumns
+    ) as key_columns_class:
         for row in events:
             window.events(
                 row.reshape(1),
@@ -62,4 +64,4 @@ def test_facts_are_not_hashed_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
             )
     assert len(window.kept()) == 0
     assert hashed.call_count == 0
-    assert made.call_count == 1
+    assert key_columns_class.call_count == 1

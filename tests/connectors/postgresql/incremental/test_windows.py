@@ -117,13 +117,13 @@ def test_a_range_that_a_dead_process_planned_is_read_again_with_rows_as_new_or_n
 
 
 def without_clocks(records: list[dict]) -> list[tuple]:
-    found = []
+    plain_records = []
     for record in records:
         value = json.loads(record["value"])
         for name in ("ts_ms", "ts_us", "ts_ns"):
             value.pop(name)
-        found.append((record["sequence"], record["key"], value))
-    return found
+        plain_records.append((record["sequence"], record["key"], value))
+    return plain_records
 
 
 @pytest.mark.parametrize("streamed_before", [True, False])

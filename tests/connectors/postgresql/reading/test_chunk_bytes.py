@@ -30,17 +30,17 @@ TABLES = (
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[ChunkRows]:
     """The rows of every range that was read."""
-    found: list[ChunkRows] = []
+    chunk_rows: list[ChunkRows] = []
     original = PostgresRanges.read_range
 
-    def watched(*given: Any) -> ChunkRows | Skipped:
-        rows = original(*given)
+    def watched(*arguments: Any) -> ChunkRows | Skipped:
+        rows = original(*arguments)
         assert isinstance(rows, ChunkRows)
-        found.append(rows)
+        chunk_rows.append(rows)
         return rows
 
     monkeypatch.setattr(PostgresRanges, "read_range", watched)
-    return found
+    return chunk_rows
 
 
 properties = properties_with(
@@ -59,12 +59,12 @@ def fill(database: Database, first: int, last: int, size: int) -> None:
     )
 
 
-def read_all(given: dict[str, str], database: Database) -> list[int]:
+def read_all(reader_properties: dict[str, str], database: Database) -> list[int]:
     """Ids of the rows in the order of their delivery; their tables are complete."""
-    reader = Reader(given)
+    reader = Reader(reader_properties)
     reader.step()
-    asked = json.dumps({"data-collections": ["public.wide", "public.narrow"]})
-    database.execute(f"INSERT INTO signals VALUES ('1', 'execute-snapshot', '{asked}')")
+    signal_data = json.dumps({"data-collections": ["public.wide", "public.narrow"]})
+    database.execute(f"INSERT INTO signals VALUES ('1', 'execute-snapshot', '{signal_data}')")
 
     def read(table: str) -> list[dict[str, Any]]:
         return [
@@ -89,8 +89,8 @@ def test_a_first_chunk_of_wide_rows_ends_at_its_limit(
     if reads_by == "libpq":
         monkeypatch.setenv("HEADRACE_LIBPQ_READER", "1")
     fill(tables, 1, 120, WIDE)  # 30 MB that no statistics know of
-    given = properties(tables, headrace__slice__order="position")
-    assert read_all(given, tables) == list(range(1, 121))
+    reader_properties = properties(tables, headrace__slice__order="position")
+    assert read_all(reader_properties, tables) == list(range(1, 121))
     limit = (16 << 20) // 4 // 4
     assert chunks[0].cut
     assert max(len(rows.images) for rows in chunks) <= limit
@@ -113,8 +113,8 @@ def test_chunks_of_narrow_rows_that_grew_end_where_wide_rows_begin(
     fill(tables, 1, 30_000, 10)
     fill(tables, 30_001, 30_060, WIDE)
     fill(tables, 30_061, 40_000, 10)
-    given = properties(tables, headrace__slice__order="position")
-    assert read_all(given, tables) == list(range(1, 40_001))
+    reader_properties = properties(tables, headrace__slice__order="position")
+    assert read_all(reader_properties, tables) == list(range(1, 40_001))
     assert max(len(rows.images) for rows in chunks) <= (16 << 20) // 4 // 4
 
 
@@ -149,8 +149,8 @@ def test_a_chunk_that_was_cut_is_read_again_after_a_restart(
     fill(tables, 1, 60, WIDE)
     reader = Reader(properties(tables, headrace__slice__order="position"))
     reader.step()
-    asked = json.dumps({"data-collections": ["public.wide"]})
-    tables.execute(f"INSERT INTO signals VALUES ('1', 'execute-snapshot', '{asked}')")
+    signal_data = json.dumps({"data-collections": ["public.wide"]})
+    tables.execute(f"INSERT INTO signals VALUES ('1', 'execute-snapshot', '{signal_data}')")
 
     def keys() -> list[int]:
         return [json.loads(r["key"])["id"] for r in reader.records if '"op":"r"' in r["value"]]

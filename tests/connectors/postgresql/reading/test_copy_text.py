@@ -138,8 +138,8 @@ def images_of(
     assert (target[room + PADDING :] == CANARY).all()
     assert (offsets[count + 1 :] == -7).all()
     places = offsets[: count + 1].tolist()
-    found = [target[a:b].tobytes() for a, b in itertools.pairwise(places)]
-    return found, int(state[0]), Status(int(state[1]))
+    images = [target[a:b].tobytes() for a, b in itertools.pairwise(places)]
+    return images, int(state[0]), Status(int(state[1]))
 
 
 @settings(deadline=None)
@@ -149,15 +149,15 @@ def images_of(
 def test_rows_are_taken_as_they_come(rows: list[Row], max_rows: int, data: st.DataObject) -> None:
     frames = b"".join(copy_data(copy_row(row)) for row in rows)
     cut = data.draw(st.integers(0, len(frames)))
-    found, used, status = images_of(frames[:cut], 3, max_rows=max_rows)
-    assert found == [image(row) for row in rows[: len(found)]]
-    assert used == sum(len(copy_data(copy_row(row))) for row in rows[: len(found)])
+    images, used, status = images_of(frames[:cut], 3, max_rows=max_rows)
+    assert images == [image(row) for row in rows[: len(images)]]
+    assert used == sum(len(copy_data(copy_row(row))) for row in rows[: len(images)])
     if status is Status.FULL:
-        assert len(found) == max_rows
+        assert len(images) == max_rows
     else:
         assert status is Status.MORE
         again, more, _ = images_of(frames[used:], 3)
-        assert found + again == [image(row) for row in rows]
+        assert images + again == [image(row) for row in rows]
         assert used + more == len(frames)
 
 

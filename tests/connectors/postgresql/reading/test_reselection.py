@@ -58,9 +58,9 @@ def rows(
 @pytest.mark.postgres
 @pytest.mark.parametrize("inline", [False, True])
 def test_unavailable_columns_are_read_in_batches(table: Database, inline: bool) -> None:
-    found = rows(table, "UPDATE t SET v = 2", inline=inline)
-    assert len(found) == 1200
-    assert all(row["big"] == LONG and row["v"] == 2 for row in found)
+    reselected_rows = rows(table, "UPDATE t SET v = 2", inline=inline)
+    assert len(reselected_rows) == 1200
+    assert all(row["big"] == LONG and row["v"] == 2 for row in reselected_rows)
 
 
 @pytest.mark.postgres
@@ -80,33 +80,36 @@ def test_a_slice_that_reads_again_travels_to_a_task(table: Database) -> None:
 
 @pytest.mark.postgres
 def test_null_columns_get_the_current_value_as_the_log_writes_it(table: Database) -> None:
-    found = rows(
+    reselected_rows = rows(
         table,
         'UPDATE t SET flag = NULL, padded = NULL WHERE "Id" = 7',
         "UPDATE t SET flag = true, padded = 'ab' WHERE \"Id\" = 7",
     )
-    assert [(row["flag"], row["padded"]) for row in found] == [(True, "ab    ")] * 2
+    assert [(row["flag"], row["padded"]) for row in reselected_rows] == [(True, "ab    ")] * 2
 
 
 @pytest.mark.postgres
 def test_nulls_stay_when_only_unavailable_columns_are_asked_for(table: Database) -> None:
-    found = rows(
+    reselected_rows = rows(
         table,
         'UPDATE t SET flag = NULL WHERE "Id" = 7',
         'UPDATE t SET flag = true WHERE "Id" = 7',
         **{"again.reselect.null.values": "false"},
     )
-    assert [(row["flag"], row["big"] == LONG) for row in found] == [(None, True), (True, True)]
+    assert [(row["flag"], row["big"] == LONG) for row in reselected_rows] == [
+        (None, True),
+        (True, True),
+    ]
 
 
 @pytest.mark.postgres
 def test_what_was_read_again_is_masked(table: Database) -> None:
-    found = rows(
+    reselected_rows = rows(
         table,
         'UPDATE t SET v = 2 WHERE "Id" = 7',
         **{"column.mask.hash.v2.SHA-256.with.salt.s": r"public\.t\.big"},
     )
-    assert found[0]["big"] == hashlib.sha256(b"s" + LONG.encode()).hexdigest()
+    assert reselected_rows[0]["big"] == hashlib.sha256(b"s" + LONG.encode()).hexdigest()
 
 
 @pytest.mark.postgres
@@ -115,8 +118,8 @@ def test_a_row_that_is_gone_keeps_the_placeholder_or_is_an_error(
 ) -> None:
     gone = ('UPDATE t SET v = 2 WHERE "Id" = 7', "TRUNCATE t")
     with caplog.at_level(logging.WARNING):
-        found = rows(table, *gone)
-    assert found[0]["big"] == "__debezium_unavailable_value"
+        reselected_rows = rows(table, *gone)
+    assert reselected_rows[0]["big"] == "__debezium_unavailable_value"
     assert "1 rows are gone" in caplog.text
 
 
@@ -163,5 +166,5 @@ def test_names_may_hold_a_per_cent_sign(database: Database) -> None:
         'ALTER TABLE "10%" ALTER "50%" SET STORAGE EXTERNAL;'
         f"""INSERT INTO "10%" VALUES (1, '{LONG}', 1)"""
     )
-    found = rows(database, 'UPDATE "10%" SET v = 2')
-    assert found == [{"%s": 1, "50%": LONG, "v": 2}]
+    reselected_rows = rows(database, 'UPDATE "10%" SET v = 2')
+    assert reselected_rows == [{"%s": 1, "50%": LONG, "v": 2}]

@@ -34,9 +34,9 @@ Configure = Callable[..., PostgresConfig]
 def configure(database: Database) -> Configure:
     def configured(**more: str) -> PostgresConfig:
         changes = {name.replace("__", "."): value for name, value in more.items()}
-        found = parse_configuration(database.properties() | changes)
-        assert isinstance(found, PostgresConfig)
-        return found
+        config = parse_configuration(database.properties() | changes)
+        assert isinstance(config, PostgresConfig)
+        return config
 
     return configured
 
@@ -144,22 +144,22 @@ def test_a_snapshot_is_renewed_when_open_transactions_have_ended(
 ) -> None:
     database.execute("CREATE TABLE t (id int)")
     first = Keeper(configure())
-    seen: list[str] = []
+    waits: list[str] = []
     with database.connect() as writer:
         writer.execute("BEGIN")
         writer.execute("INSERT INTO t VALUES (1)")
 
         def commit() -> None:
-            seen.append("waited")
+            waits.append("waited")
             writer.execute("COMMIT")
 
         # Everything that began before now must be seen, and the writer did.
-        keeper = renew(configure(), None, commit, seen.append)
-    assert seen == ["waited"]
+        keeper = renew(configure(), None, commit, waits.append)
+    assert waits == ["waited"]
     assert keeper.connection.execute("SELECT id FROM public.t").fetchall() == [(1,)]
     assert first.connection.execute("SELECT id FROM public.t").fetchall() == []
-    again = renew(configure(), first.visible, commit, seen.append)
-    assert seen == ["waited"]
+    again = renew(configure(), first.visible, commit, waits.append)
+    assert waits == ["waited"]
     for opened in (first, keeper, again):
         opened.close()
 
@@ -190,8 +190,8 @@ def test_the_publication_is_made_as_its_mode_says(
     with connect(config) as connection:
         assert ensure_publication(connection, config, TABLES)
         assert not ensure_publication(connection, config, TABLES)
-        found = published_tables(connection, config.publication_name)
-    assert found == {("public", name) for name in expected}
+        published = published_tables(connection, config.publication_name)
+    assert published == {("public", name) for name in expected}
     operations = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication"
     assert database.execute(operations) == [(True, True, False, False)]
 

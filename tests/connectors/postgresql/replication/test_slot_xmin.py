@@ -31,16 +31,16 @@ def properties(database: Database, interval: str) -> dict[str, str]:
 
 
 def source(record: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(record["value"])["source"]
-    return found
+    source_block: dict[str, Any] = json.loads(record["value"])["source"]
+    return source_block
 
 
 def catalog_xmin(database: Database) -> int:
-    found = database.execute(
+    rows = database.execute(
         "SELECT catalog_xmin::text::bigint FROM pg_replication_slots WHERE slot_name = "
         f"'{database.properties()['slot.name']}'"
     )
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def test_streamed_events_show_the_slots_xmin_and_rows_of_the_snapshot_none(
@@ -114,8 +114,8 @@ def test_without_interval_there_is_no_xmin(tables: Database) -> None:
     assert all("xmin" not in offset for offset in reader.offsets)
 
 
-def slot_xmin_of(given: dict[str, str]) -> SlotXmin:
-    config = parse_configuration(given)
+def slot_xmin_of(slot_properties: dict[str, str]) -> SlotXmin:
+    config = parse_configuration(slot_properties)
     assert isinstance(config, PostgresConfig)
     return SlotXmin(config)
 
@@ -144,8 +144,8 @@ def test_a_server_that_refuses_is_not_asked_again_at_every_range(
 
 
 def test_a_query_of_the_xmin_that_waits_is_ended(database: Database) -> None:
-    given = properties(database, "1") | {"database.query.timeout.ms": "300"}
-    xmin = slot_xmin_of(given)
+    slot_properties = properties(database, "1") | {"database.query.timeout.ms": "300"}
+    xmin = slot_xmin_of(slot_properties)
     assert xmin.shown(START, END, _no_memory).position.xmin is None  # there is no slot
     with database.connect() as blocker:
         blocker.execute("BEGIN; LOCK pg_catalog.pg_database IN ACCESS EXCLUSIVE MODE")

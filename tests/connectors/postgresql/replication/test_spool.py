@@ -149,19 +149,19 @@ def test_rows_of_two_hundred_megabytes_on_the_wire_pass_one_after_the_other(
             (number,),
         )
     tables.execute("INSERT INTO t VALUES (3, 'later')")
-    found: list[tuple[str, int]] = []
+    keys_and_sizes: list[tuple[str, int]] = []
 
     def passed() -> bool:
         reader.step()
-        found.extend((r["key"], len(r["value"])) for r in reader.records)
+        keys_and_sizes.extend((r["key"], len(r["value"])) for r in reader.records)
         reader.records.clear()
-        return len(found) == 3
+        return len(keys_and_sizes) == 3
 
     wait_for(passed, GENEROUS)
     reader.stop()
     base64 = 4 * -(-104857600 // 3)
-    assert [key for key, _ in found] == ['{"id":1}', '{"id":2}', '{"id":3}']
-    assert [base64 < size < base64 + 1000 for _, size in found] == [True, True, False]
+    assert [key for key, _ in keys_and_sizes] == ['{"id":1}', '{"id":2}', '{"id":3}']
+    assert [base64 < size < base64 + 1000 for _, size in keys_and_sizes] == [True, True, False]
 
 
 @pytest.mark.parametrize("sizes", [(1, 50), (1, 30, 30, 1), (1, 30, 1, 30)])

@@ -65,9 +65,9 @@ def test_the_slots_of_a_server_are_shown_with_what_they_keep(
     assert slot["metrics"]["lag_bytes"] >= 0
     assert slot["metrics"]["keep_size"] == -1
     assert main(["slots", file]) == 0
-    shown = capsys.readouterr().out
-    assert f"{database.name} *" in shown
-    assert "no limit" in shown
+    output = capsys.readouterr().out
+    assert f"{database.name} *" in output
+    assert "no limit" in output
 
 
 def test_a_slot_is_dropped_by_name_and_one_that_is_read_stays(

@@ -77,10 +77,10 @@ def signal(
 
 def reader_of(database: Database, statement: str | None = None, **more: str) -> Reader:
     database.execute(TABLES)
-    given = properties(database, **more)
+    reader_properties = properties(database, **more)
     if statement is not None:
-        given |= {OVERRIDES: "public.t", f"{OVERRIDES}.public.t": statement}
-    return Reader(given)
+        reader_properties |= {OVERRIDES: "public.t", f"{OVERRIDES}.public.t": statement}
+    return Reader(reader_properties)
 
 
 def plans_t(reader: Reader, end: dict[str, Any]) -> bool:

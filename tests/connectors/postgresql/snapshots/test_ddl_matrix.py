@@ -335,12 +335,12 @@ def test_a_table_may_be_changed_at_any_moment(
 
     def is_reported(pid: int) -> bool:
         """Whether the log says what is waited for, and the status, too."""
-        what = f"waiting for a lock on public.t (held by {pid}, application billing)"
+        message = f"waiting for a lock on public.t (held by {pid}, application billing)"
         texts = [s.waits for s in list(situations) if s.waits is not None]
         texts += [s.error.message for s in list(situations) if s.error is not None]
         assert not any("literal" in text for text in texts + caplog.messages)
-        is_logged = any(what in text for text in list(caplog.messages))
-        return is_logged and any(what in text for text in texts)
+        is_logged = any(message in text for text in list(caplog.messages))
+        return is_logged and any(message in text for text in texts)
 
     cell = Cell(database, ddl, reader, lambda pid: not expected or is_reported(pid))
     try:
@@ -406,15 +406,15 @@ def assert_same(
     old_names = dict(ddl.renamed)
     for key, row in present.items():
         for name, value in row.items():
-            found = rebuilt[key]
-            if name not in found and old_names.get(name) in found:
+            rebuilt_row = rebuilt[key]
+            if name not in rebuilt_row and old_names.get(name) in rebuilt_row:
                 name = old_names[name]
-            if name not in found:
+            if name not in rebuilt_row:
                 assert name in (*ddl.added, "late"), (key, name)
             elif isinstance(value, str) and value.endswith("literal") and name == "n":
                 # Read before the change, which is no event of the row.
-                assert str(found[name]) in (value, value.removesuffix("literal")), key
-            elif name in ddl.added and found[name] is None:
+                assert str(rebuilt_row[name]) in (value, value.removesuffix("literal")), key
+            elif name in ddl.added and rebuilt_row[name] is None:
                 continue
             else:
-                assert found[name] == value, (key, name)
+                assert rebuilt_row[name] == value, (key, name)

@@ -40,8 +40,8 @@ properties = properties_with(
 class Watched:
     """A run whose micro-batches go on in a thread."""
 
-    def __init__(self, given: dict[str, str]) -> None:
-        self.reader = Reader(given)
+    def __init__(self, reader_properties: dict[str, str]) -> None:
+        self.reader = Reader(reader_properties)
         self.situations: list[Situation] = []
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -118,12 +118,12 @@ def test_a_wait_is_reported_in_every_state(
         run.reader.restart()
     with held(tables, lock) as pid:
         run.run()
-        what = f"waiting for a lock on public.{table} (held by {pid}, application billing)"
-        wait_for(lambda: what in run.waits)
-        assert what in caplog.messages
+        message = f"waiting for a lock on public.{table} (held by {pid}, application billing)"
+        wait_for(lambda: message in run.waits)
+        assert message in caplog.messages
     wait_for(lambda: run.situations[-1].waits is None)
     run.stop()
-    assert set(run.waits) == {what}
+    assert set(run.waits) == {message}
     assert "literal" not in caplog.text
     assert "4711" not in caplog.text
 
@@ -191,7 +191,7 @@ def test_a_plain_role_knows_who_waits_for_whom(tables: Database, role: str) -> N
     # The snapshot's locks are given up to it, and then it is waited for.
     with held(tables, "ALTER TABLE t ADD more text") as pid:
         run.run()
-        what = f"waiting for a lock on public.t (held by {pid}, application billing)"
-        wait_for(lambda: what in run.waits)
+        message = f"waiting for a lock on public.t (held by {pid}, application billing)"
+        wait_for(lambda: message in run.waits)
     wait_for(lambda: len(run.reader.records) >= 3000)
     run.stop()

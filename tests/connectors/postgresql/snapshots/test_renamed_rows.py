@@ -186,11 +186,11 @@ def test_labels_of_events_are_among_those_of_their_schema(
     read = chunks_read(reader)
     reader.step_until(lambda: chunks_read(reader) > read)
     reader.stop()
-    found = set()
+    event_labels = set()
     for fields, row in after_schemas(reader):
         labels = row["m"] if isinstance(row["m"], list) else [row["m"]]
         schema = fields["m"].get("items", fields["m"])
         if "allowed" in (schema.get("parameters") or {}):
             assert set(labels) <= set(schema["parameters"]["allowed"].split(",")), row
-        found |= set(labels)
-    assert found == {"bad", "poor"}
+        event_labels |= set(labels)
+    assert event_labels == {"bad", "poor"}

@@ -58,10 +58,14 @@ def test_chunks_hold_every_row_once_and_the_log_follows(database: Database) -> N
     assert max(len(offset.get("snapshot", {}).get("chunks", [])) for offset in reader.offsets) >= 1
     assert sum("snapshot" in offset for offset in reader.offsets) > 5
     assert len({record["sequence"] for record in reader.records}) == len(reader.records)
-    found = markers(reader, "composite") + markers(reader, "t")
-    assert found.count("first") == found.count("last") == 1
-    assert found.count("first_in_data_collection") == found.count("last_in_data_collection") == 1
-    assert found[0] == "first"
+    snapshot_markers = markers(reader, "composite") + markers(reader, "t")
+    assert snapshot_markers.count("first") == snapshot_markers.count("last") == 1
+    assert (
+        snapshot_markers.count("first_in_data_collection")
+        == snapshot_markers.count("last_in_data_collection")
+        == 1
+    )
+    assert snapshot_markers[0] == "first"
 
 
 @pytest.mark.postgres

@@ -283,8 +283,8 @@ def rule(**more: str) -> SnapshotRule:
         "database.user": "u",
         "database.dbname": "d",
     } | {name.replace("__", "."): value for name, value in more.items()}
-    found = parse_configuration(properties)
-    return SnapshotRule.of(found)  # type: ignore[arg-type]
+    config = parse_configuration(properties)
+    return SnapshotRule.of(config)  # type: ignore[arg-type]
 
 
 def test_configuration_based_repairs_a_lost_position_when_asked() -> None:
@@ -298,12 +298,12 @@ def test_configuration_based_that_does_nothing_is_refused() -> None:
         rule(snapshot__mode="configuration_based")
 
 
-def waiting(database: Database, what: str) -> bool:
+def waiting(database: Database, query_start: str) -> bool:
     query = (
         "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND query LIKE %s"
         " AND wait_event_type = 'Lock'"
     )
-    return bool(database.execute(query, (database.name, f"{what}%")))
+    return bool(database.execute(query, (database.name, f"{query_start}%")))
 
 
 @pytest.mark.postgres
@@ -365,9 +365,9 @@ def test_a_snapshot_without_a_new_slot_has_the_isolation_asked_for(
     database.execute(TABLE)
     more = {"snapshot__mode": "initial_only", "snapshot__isolation__mode": mode}
     keeper = Keeper(reader_of(database, **more).config)  # type: ignore[arg-type]
-    shown = keeper.connection.execute("SHOW transaction_isolation").fetchone()
+    isolation_row = keeper.connection.execute("SHOW transaction_isolation").fetchone()
     expected = "serializable" if mode == "serializable" else "repeatable read"
-    assert shown == (expected,)
+    assert isolation_row == (expected,)
     keeper.close()
     reader = reader_of(database, **more).drain()
     reader.stop()
@@ -470,7 +470,7 @@ def test_always_reads_rows_in_the_middle_of_a_transaction(database: Database) ->
     reader.restart().drain()
     database.execute("UPDATE t SET v = 'x' WHERE id = 1")
     reader.drain().stop()
-    found = operations(reader)
-    assert found == "c" * before + "r" * 1000 + "c" * (1000 - before) + "u"
+    event_operations = operations(reader)
+    assert event_operations == "c" * before + "r" * 1000 + "c" * (1000 - before) + "u"
     assert len({record["sequence"] for record in reader.records}) == len(reader.records)
     assert reader.fold("t") == table(database)

@@ -30,9 +30,9 @@ def snapshots(draw: st.DrawFn) -> tuple[VisibleTransactions, frozenset[int]]:
 
 @given(snapshots(), st.lists(st.integers(-(1 << 31) + 1, (1 << 31) - 1), min_size=1))
 def test_ids_of_the_log_are_the_nearest_64_bit_ids(
-    made: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
+    snapshot_and_running: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
 ) -> None:
-    snapshot, _ = made
+    snapshot, _ = snapshot_and_running
     wide = np.array([snapshot.xmax + distance for distance in distances])
     assert snapshot.widen(wide & (WRAP - 1)).tolist() == wide.tolist()
     # The log's ids are unsigned; a reader may have taken them for signed ones.
@@ -42,9 +42,9 @@ def test_ids_of_the_log_are_the_nearest_64_bit_ids(
 
 @given(snapshots(), st.lists(st.integers(-60, 60), min_size=1))
 def test_a_snapshot_hides_what_runs_or_begins_later(
-    made: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
+    snapshot_and_running: tuple[VisibleTransactions, frozenset[int]], distances: list[int]
 ) -> None:
-    snapshot, running = made
+    snapshot, running = snapshot_and_running
     wide = [snapshot.xmax + distance for distance in distances]
     expected = [xid >= snapshot.xmax or xid in running for xid in wide]
     assert snapshot.hides_ids(np.array(wide) & (WRAP - 1)).tolist() == expected

@@ -27,8 +27,8 @@ def role(database: Database) -> Iterator[str]:
 
 def begun(database: Database, role: str, **more: str) -> Reader:
     """A reader whose position is stored, and then somebody else makes a table."""
-    given = {"schema_include_list": "public", "database_user": role, **more}
-    reader = Reader(database.properties(**given))
+    properties = {"schema_include_list": "public", "database_user": role, **more}
+    reader = Reader(database.properties(**properties))
     reader.drain()
     reader.stop()
     database.execute("CREATE TABLE late (id int PRIMARY KEY)")
@@ -114,7 +114,9 @@ def test_a_new_table_that_the_role_may_not_publish_does_not_stop_a_stream_that_c
     assert [record["topic"] for record in reader.in_order()] == ["headrace.public.t"]
     for code in ("postgresql.publication_privilege", "postgresql.not_published"):
         assert f"[{code}]" in caplog.text
-    found = {finding.code: finding.level for finding in check(reader.config, reader.offsets[-1])}
-    assert found["postgresql.publication_privilege"] == "warning"
-    assert "error" not in found.values()
+    levels_by_code = {
+        finding.code: finding.level for finding in check(reader.config, reader.offsets[-1])
+    }
+    assert levels_by_code["postgresql.publication_privilege"] == "warning"
+    assert "error" not in levels_by_code.values()
     reader.stop()

@@ -95,10 +95,10 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(
 
 
 def test_a_limit_of_the_user_that_is_shorter_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[object] = []
+    timeouts: list[object] = []
 
     def refuse(**arguments: object) -> None:
-        seen.append(arguments["connect_timeout"])
+        timeouts.append(arguments["connect_timeout"])
         raise psycopg.OperationalError("no")
 
     monkeypatch.setattr(connection.psycopg, "connect", refuse)
@@ -106,4 +106,4 @@ def test_a_limit_of_the_user_that_is_shorter_holds(monkeypatch: pytest.MonkeyPat
         config = config_with(connection__validation__timeout__ms=limit)
         with pytest.raises(HeadraceError):
             connection.connect(config, limit=connection.CHECK_LIMIT, at_most_ms=5000)
-    assert seen == [3, 5, 5]
+    assert timeouts == [3, 5, 5]

@@ -50,8 +50,8 @@ class OldReader(Reader):
 
 
 def started(database: Database, **more: str) -> OldReader:
-    given = {name.replace("__", "."): value for name, value in more.items()}
-    reader = OldReader(database.properties() | {"table.include.list": "public\\.t"} | given)
+    properties = {name.replace("__", "."): value for name, value in more.items()}
+    reader = OldReader(database.properties() | {"table.include.list": "public\\.t"} | properties)
     reader.offsets[:] = [{"v": 1, "server": reader.config.topic_prefix}]
     return reader
 
@@ -73,11 +73,11 @@ def upgraded(old: OldReader, in_flight: Mapping[str, Any]) -> Reader:
 
 def check_upgrade(reader: Reader, database: Database) -> None:
     """The first new range is empty and raises the epoch; nothing is lost, double or misplaced."""
-    done = reader.offsets[-1]
+    last_offset = reader.offsets[-1]
     count = len(reader.records)
     assert reader.step()
     first = reader.offsets[-1]
-    assert first == done | {"v": 2, "epoch": done["epoch"] + 1, "slices": 1}
+    assert first == last_offset | {"v": 2, "epoch": last_offset["epoch"] + 1, "slices": 1}
     assert len(reader.records) == count
     reader.drain()
     database.execute("UPDATE t SET v = 'later' WHERE id % 3 = 0; DELETE FROM t WHERE id % 7 = 0")

@@ -24,9 +24,9 @@ NAMES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
 
 
 def made(name: str, typmod: int = -1, *, optional: bool = True) -> ColumnType:
-    found = resolve(TypeFacts(1, name), typmod, options=STRUCTURED, optional=optional)
-    assert found is not None
-    return found
+    column_type = resolve(TypeFacts(1, name), typmod, options=STRUCTURED, optional=optional)
+    assert column_type is not None
+    return column_type
 
 
 def shown(name: str, text: str, typmod: int = -1) -> dict[str, object]:
@@ -72,9 +72,9 @@ def test_a_required_column_has_the_epoch_as_its_zero() -> None:
 
 @given(st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31)))
 def test_the_parts_of_any_timestamp_are_those_of_its_text(moment: datetime) -> None:
-    found = shown("timestamp", moment.isoformat(" "))
-    parts = (found[part] for part in ("year", "month", "day", "hour", "minute", "second"))
-    assert datetime(*map(int, parts), int(str(found["nanos"])) // 1000) == moment  # type: ignore[arg-type,call-overload,misc]
+    timestamp_parts = shown("timestamp", moment.isoformat(" "))
+    parts = (timestamp_parts[part] for part in ("year", "month", "day", "hour", "minute", "second"))
+    assert datetime(*map(int, parts), int(str(timestamp_parts["nanos"])) // 1000) == moment  # type: ignore[arg-type,call-overload,misc]
 
 
 @given(st.datetimes(min_value=datetime(2, 1, 1)), st.integers(-15 * 60, 15 * 60))
@@ -82,10 +82,14 @@ def test_a_zoned_timestamp_is_in_utc(moment: datetime, minutes: int) -> None:
     if moment.year == 9999:
         moment = moment.replace(year=9998)
     zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
-    found = shown("timestamptz", zoned.isoformat(" "))
+    timestamp_parts = shown("timestamptz", zoned.isoformat(" "))
     utc = zoned.astimezone(UTC)
-    assert (found["day"], found["hour"], found["minute"]) == (utc.day, utc.hour, utc.minute)
-    assert found["offsetSeconds"] == 0
+    assert (timestamp_parts["day"], timestamp_parts["hour"], timestamp_parts["minute"]) == (
+        utc.day,
+        utc.hour,
+        utc.minute,
+    )
+    assert timestamp_parts["offsetSeconds"] == 0
 
 
 @given(

@@ -37,9 +37,9 @@ def numeric_typmod(precision: int, scale: int) -> int:
 
 
 def made(name: str, typmod: int = -1, **keywords: object) -> ColumnType:
-    found = resolve(facts(name), typmod, **keywords)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    column_type = resolve(facts(name), typmod, **keywords)  # type: ignore[arg-type]
+    assert column_type is not None
+    return column_type
 
 
 def cell(name: str, text: str, typmod: int = -1, **keywords: object) -> str:
@@ -306,14 +306,14 @@ def test_a_column_type_travels_to_tasks() -> None:
 
 
 KINDS = [
-    found
+    column_type
     for options in (TypeOptions(), TypeOptions("double"), TypeOptions("string"))
     for name in sorted(BUILT_IN)
     for typmod in (-1, 1, 3, numeric_typmod(5, 2), numeric_typmod(5, -3))
     for kind in (facts(name), array_facts(facts(name)))
     if not (name in ("bit", "varbit") and (typmod != 1 or kind.element))
-    for found in (resolve(kind, typmod, options=options),)
-    if found is not None
+    for column_type in (resolve(kind, typmod, options=options),)
+    if column_type is not None
 ]
 
 TEXTS = st.one_of(

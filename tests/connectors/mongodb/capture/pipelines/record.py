@@ -83,8 +83,8 @@ def record() -> list[dict[str, Any]]:
         entries = jpype.JClass("java.util.HashMap")()
         for name, text in {**REQUIRED, **properties}.items():
             entries.put(name, text)
-        given = configuration.from_(entries)
-        arguments = [connector(given), filters(given).getConfig()]
+        debezium_config = configuration.from_(entries)
+        arguments = [connector(debezium_config), filters(debezium_config).getConfig()]
         pipeline = create.invoke(constructor.newInstance(*arguments))
         stages = [
             json.loads(str(stage.toBsonDocument().toJson(relaxed)))

@@ -365,16 +365,16 @@ def test_what_is_written_is_what_a_plain_model_says(
                 model.setdefault(xid, []).append((row_number, [value.encode()]))
             elif action == "undo":
                 rows.append(redo.undo("d", scn, xid, row_id))
-                held = model.get(xid, [])
-                places = [place for place, row in enumerate(held) if row[0] == row_number]
+                held_rows = model.get(xid, [])
+                places = [place for place, row in enumerate(held_rows) if row[0] == row_number]
                 if places:
-                    del held[places[-1]]
+                    del held_rows[places[-1]]
             else:
                 ends = redo.commit if action == "commit" else redo.rollback
                 rows.append(ends(scn, xid))
-                held = model.pop(xid, [])
-                if held and action == "commit":
-                    committed.append((xid, [row[1] for row in held]))
+                held_rows = model.pop(xid, [])
+                if held_rows and action == "commit":
+                    committed.append((xid, [row[1] for row in held_rows]))
         buffered.hold(rows)
         buffered.write(room)
         written += committed

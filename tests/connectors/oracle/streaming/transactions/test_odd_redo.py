@@ -93,11 +93,11 @@ def test_unsupported_operations_are_counted_by_table_and_minute(
     rows = UnsupportedRows(lambda: now[0])
 
     def operations(*tables: str) -> None:
-        given = [
+        redo_changes = [
             redo.row(redo_rows.UNSUPPORTED, scn, XID, TABLE_NAME=name, SEG_OWNER="S")
             for scn, name in enumerate(tables, 10)
         ]
-        rows.add(redo.batch(given), np.arange(len(given)))
+        rows.add(redo.batch(redo_changes), np.arange(len(redo_changes)))
         rows.warn()
 
     def warned() -> list[str]:

@@ -18,12 +18,12 @@ def rows(*parts: tuple[bytes | None, int]) -> pa.RecordBatch:
     """SQL_REDO and CSF of rows, as the driver's frames have them: the driver does not validate the
     bytes of texts."""
     statements = pa.array([part for part, _ in parts], pa.large_binary()).view(pa.large_string())
-    given = {
+    columns = {
         redo_rows.SQL_REDO: statements,
         redo_rows.CSF: pa.array([goes_on for _, goes_on in parts], pa.int64()),
         redo_rows.SCN: pa.array(range(len(parts)), pa.int64()),
     }
-    arrays = [given.get(field.name, pa.nulls(len(parts), field.type)) for field in REDO]
+    arrays = [columns.get(field.name, pa.nulls(len(parts), field.type)) for field in REDO]
     batch = pa.RecordBatch.from_arrays(arrays, schema=REDO)
     (read,) = pa.table(oracledb.from_arrow(pa.Table.from_batches([batch]))).to_batches()
     return read
@@ -32,11 +32,13 @@ def rows(*parts: tuple[bytes | None, int]) -> pa.RecordBatch:
 def whole(*batches: pa.RecordBatch) -> list[tuple[int, str | None]]:
     """SCNs and statements."""
     parts = StatementParts()
-    made = [parts.whole(batch) for batch in batches]
+    whole_batches = [parts.whole(batch) for batch in batches]
     rest = parts.rest()
-    made += [] if rest is None else [rest]
+    whole_batches += [] if rest is None else [rest]
     return [
-        (row[redo_rows.SCN], row[redo_rows.SQL_REDO]) for batch in made for row in batch.to_pylist()
+        (row[redo_rows.SCN], row[redo_rows.SQL_REDO])
+        for batch in whole_batches
+        for row in batch.to_pylist()
     ]
 
 

@@ -83,8 +83,8 @@ def _assert_plain(effects: np.ndarray, row: dict[str, Any], users: Names) -> Non
     user = row["USERNAME"]
     assert effects[hold_kernel.USER] == (-1 if user is None else users.number(user))
     assert (_text(effects, hold_kernel.RS_ID) or "") == (row["RS_ID"] or "").strip(" \t")
-    shown = row["ROW_ID"] if (row["ROW_ID"] or "").strip(" \t") else None
-    assert _text(effects, hold_kernel.ROW_ID) == shown
+    row_id = row["ROW_ID"] if (row["ROW_ID"] or "").strip(" \t") else None
+    assert _text(effects, hold_kernel.ROW_ID) == row_id
     assert (_text(effects, hold_kernel.REDO) or "") == (row["SQL_REDO"] or "")
     if action == hold_kernel.CHANGES:
         assert effects[hold_kernel.RELATION] == 3
@@ -103,16 +103,16 @@ def test_words_are_what_the_rows_say_also_of_a_part_of_a_batch(
         maker.of(batch, np.zeros(len(rows), bool))
     first = min(first, len(rows) - 1)
     part = batch.slice(first)
-    made = maker.of(part, np.zeros(len(part), bool)).effects
-    for effects, row in zip(made, rows[first:], strict=True):
+    row_effects = maker.of(part, np.zeros(len(part), bool)).effects
+    for effects, row in zip(row_effects, rows[first:], strict=True):
         _assert_plain(effects, row, users)
 
 
 def test_rows_of_the_same_row_id_have_the_same_hash_and_of_others_have_others() -> None:
     ids = ["AAAR3sAAEAAAACXAAA", "AAAR3sAAEAAAACXAAB", "AAAR3sAAEAAAACXAAA", None]
     rows = [redo.change("c", 11, A, new=["1"], ROW_ID=number) for number in ids]
-    made = effects_of(RowOptions()).of(redo.batch(rows), np.zeros(4, bool)).effects
-    first, other, same, none = made[:, hold_kernel.ROW_HASH].tolist()
+    row_effects = effects_of(RowOptions()).of(redo.batch(rows), np.zeros(4, bool)).effects
+    first, other, same, none = row_effects[:, hold_kernel.ROW_HASH].tolist()
     assert first == same
     assert len({first, other, none}) == 3
 
@@ -122,21 +122,21 @@ def test_more_names_than_are_looked_up_at_first() -> None:
     rows = [
         redo.change("c", 11, A, new=["1"], USERNAME=f"U{number % 300}") for number in range(900)
     ]
-    made = effects_of(RowOptions(), users).of(redo.batch(rows), np.zeros(900, bool)).effects
-    numbers = made[:, hold_kernel.USER].tolist()
+    row_effects = effects_of(RowOptions(), users).of(redo.batch(rows), np.zeros(900, bool)).effects
+    numbers = row_effects[:, hold_kernel.USER].tolist()
     assert [users.name(number) for number in numbers] == [row["USERNAME"] for row in rows]
 
 
 def test_the_user_unknown_is_no_user() -> None:
     rows = [redo.start(10, A, USERNAME="UNKNOWN")]
-    made = effects_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool)).effects
-    assert made[0, hold_kernel.USER] == -1
+    row_effects = effects_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool)).effects
+    assert row_effects[0, hold_kernel.USER] == -1
 
 
 def test_a_commit_that_was_delivered_drops_its_transaction() -> None:
     rows = [redo.commit(10, A), redo.commit(11, A)]
-    made = effects_of(RowOptions()).of(redo.batch(rows), np.array([True, False])).effects
-    assert made[:, hold_kernel.ACTION].tolist() == [hold_kernel.ENDS, hold_kernel.COMMITS]
+    row_effects = effects_of(RowOptions()).of(redo.batch(rows), np.array([True, False])).effects
+    assert row_effects[:, hold_kernel.ACTION].tolist() == [hold_kernel.ENDS, hold_kernel.COMMITS]
 
 
 def test_statements_that_logminer_could_not_make_end_the_stream_or_are_left_out(
@@ -146,8 +146,10 @@ def test_statements_that_logminer_could_not_make_end_the_stream_or_are_left_out(
     with pytest.raises(HeadraceError, match=r"S\.T1 at SCN 11: no column"):
         effects_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool))
     with caplog.at_level(logging.WARNING):
-        made = effects_of(RowOptions(failure="warn")).of(redo.batch(rows), np.zeros(1, bool))
-    assert made.effects[0, hold_kernel.ACTION] == hold_kernel.NOTHING
+        batch_effects = effects_of(RowOptions(failure="warn")).of(
+            redo.batch(rows), np.zeros(1, bool)
+        )
+    assert batch_effects.effects[0, hold_kernel.ACTION] == hold_kernel.NOTHING
     assert "the change is left out" in caplog.text
 
 
@@ -160,10 +162,10 @@ def test_a_status_of_2_without_a_reason_is_a_change_like_others(info: str | None
         redo.change("d", 13, A, old=["1"], STATUS=2, INFO=info, ROLLBACK=1),
     ]
     maker = effects_of(RowOptions())
-    made = maker.of(redo.batch(rows), np.zeros(3, bool)).effects
+    row_effects = maker.of(redo.batch(rows), np.zeros(3, bool)).effects
     changes, cancels = hold_kernel.CHANGES, hold_kernel.CANCELS
-    assert made[:, hold_kernel.ACTION].tolist() == [changes, changes, cancels]
-    assert _text(made[0], hold_kernel.IMAGES) == rows[0]["SQL_REDO"]
+    assert row_effects[:, hold_kernel.ACTION].tolist() == [changes, changes, cancels]
+    assert _text(row_effects[0], hold_kernel.IMAGES) == rows[0]["SQL_REDO"]
 
 
 @pytest.mark.parametrize("statement", [None, ""])
@@ -185,8 +187,8 @@ def test_operations_that_logminer_does_not_know_are_reported_for_captured_tables
         )
         for scn, table in ((11, "T1"), (12, "OTHER"), (13, None))
     ]
-    made = effects_of(RowOptions(failure=failure)).of(redo.batch(rows), np.zeros(3, bool))
-    assert made.effects[:, hold_kernel.ACTION].tolist() == [hold_kernel.NOTHING] * 3
+    batch_effects = effects_of(RowOptions(failure=failure)).of(redo.batch(rows), np.zeros(3, bool))
+    assert batch_effects.effects[:, hold_kernel.ACTION].tolist() == [hold_kernel.NOTHING] * 3
     (message,) = caplog.messages
     assert (
         f"S.T1: 1 rows, the last one in transaction {A} at SCN 11, RS_ID 0x00000b.00000001"
@@ -201,30 +203,32 @@ def test_a_new_table_is_looked_for_at_its_own_row() -> None:
         redo.change("c", 12, A, new=["1", "2"]),
         redo.change("c", 13, A, new=["1"]),
     ]
-    found: list[str] = []
+    known_tables: list[str] = []
 
     def find(schema: str, name: str) -> FoundTable | None:
-        found.append(name)
+        known_tables.append(name)
         return FoundTable.named(schema, name)
 
     names = Names((), ())
     maker = RowEffects(
         find, redo.statements(), names, names, RowOptions(),
-        is_new=lambda _schema, name: name not in found,
+        is_new=lambda _schema, name: name not in known_tables,
     )  # fmt: skip
     batch, counts = redo.batch(rows), []
     while len(batch):
         counts.append(len(maker.of(batch, np.zeros(len(batch), bool)).effects))
         batch = batch.slice(counts[-1])
     assert counts == [1, 1, 2]
-    assert found[:2] == ["T1", "T2"]
+    assert known_tables[:2] == ["T1", "T2"]
 
 
 def test_numbered_columns_are_a_statement_where_they_are_read() -> None:
     text = 'insert into "S"."T1"("COL 1") values (\'1\');'
     rows = [redo.change("c", 11, A, new=["1"], STATUS=2, SQL_REDO=text)]
-    made = effects_of(RowOptions(numbers_columns=True)).of(redo.batch(rows), np.zeros(1, bool))
-    assert made.effects[0, hold_kernel.ACTION] == hold_kernel.CHANGES
+    batch_effects = effects_of(RowOptions(numbers_columns=True)).of(
+        redo.batch(rows), np.zeros(1, bool)
+    )
+    assert batch_effects.effects[0, hold_kernel.ACTION] == hold_kernel.CHANGES
 
 
 def test_columns_that_are_not_read_are_null() -> None:
@@ -232,6 +236,6 @@ def test_columns_that_are_not_read_are_null() -> None:
     for name in ("RS_ID", "USERNAME", "CLIENT_ID"):
         place = batch.schema.get_field_index(name)
         batch = batch.set_column(place, batch.schema.field(place), pa.nulls(1, pa.string()))
-    made = effects_of(RowOptions()).of(batch, np.zeros(1, bool)).effects
-    assert made[0, hold_kernel.RS_ID_BYTES] == 0
-    assert made[0, [hold_kernel.USER, hold_kernel.CLIENT]].tolist() == [-1, -1]
+    row_effects = effects_of(RowOptions()).of(batch, np.zeros(1, bool)).effects
+    assert row_effects[0, hold_kernel.RS_ID_BYTES] == 0
+    assert row_effects[0, [hold_kernel.USER, hold_kernel.CLIENT]].tolist() == [-1, -1]

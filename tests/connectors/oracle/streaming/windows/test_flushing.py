@@ -79,10 +79,10 @@ def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_reported(
     connection: Connection, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = config_of(oracle_database, rac_nodes="one,two")
-    asked: list[str] = []
+    flushed_nodes: list[str] = []
 
     def opened(node: str) -> Connection:
-        asked.append(node)
+        flushed_nodes.append(node)
         if node == "two":
             raise DriverError("ORA-12541: no listener")
         node_connection = connect(config_of(oracle_database))
@@ -95,7 +95,7 @@ def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_reported(
         flush.flush(connection, scn)
         assert rows(oracle_database) == [str(scn)]
     flush.close()
-    assert asked == ["one", "two", "two"]
+    assert flushed_nodes == ["one", "two", "two"]
     assert caplog.text.count("node two (rac.nodes) was not flushed") == 1
 
 

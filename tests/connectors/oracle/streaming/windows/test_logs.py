@@ -77,9 +77,9 @@ def test_logs_without_gaps_fit_together() -> None:
 def test_what_is_missing_is_reported(
     logs: list[RedoLog], threads: list[RedoThread], why: str
 ) -> None:
-    found = inconsistency(logs, threads, 120)
-    assert found is not None
-    assert why in str(found)
+    problem = inconsistency(logs, threads, 120)
+    assert problem is not None
+    assert why in str(problem)
 
 
 def test_a_thread_that_was_closed_and_opened_again_has_no_redo_between_its_logs() -> None:

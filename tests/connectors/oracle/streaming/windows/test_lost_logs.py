@@ -271,8 +271,8 @@ def test_a_session_that_lacks_logs_is_ended_though_the_view_has_a_row_of_them(
         session = MiningSession(connection, config, None, MiningProgress(), RowLimit(config))
         for name in (archived[0], *names):
             connection.execute(sql.ADD_LOGFILE(), {"name": name})
-        shown = connection.rows(sql.SESSION_LOGS())
-        assert len(shown) == 2
+        session_logs = connection.rows(sql.SESSION_LOGS())
+        assert len(session_logs) == 2
         session.end()
         assert connection.rows(sql.SESSION_LOGS()) == []
 
@@ -298,11 +298,11 @@ def test_a_log_that_is_switched_while_the_views_are_read_is_not_gone(
     rows, switched = Connection.rows, []
 
     def reading(self: Connection, text: str, *more: Any) -> Any:
-        found = rows(self, text, *more)
+        view_rows = rows(self, text, *more)
         if text == sql.ARCHIVED_LOGS() and len(switched) < 2:
             switched.append(text)
             server.apply([{"switch": 2}])
-        return found
+        return view_rows
 
     monkeypatch.setattr(Connection, "rows", reading)
     reader.await_changes(3)

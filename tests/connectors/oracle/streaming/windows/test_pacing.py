@@ -35,9 +35,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(pacing_module, "monotonic", made)
-    return made
+    fake_clock = Clock()
+    monkeypatch.setattr(pacing_module, "monotonic", fake_clock)
+    return fake_clock
 
 
 @pytest.fixture
@@ -131,13 +131,13 @@ def test_a_window_of_an_idle_stream_takes_six_statements_at_most(
     reader.step_until(lambda: windows() >= 12)
     after = database.server.call("counted")
     reader.stop()
-    asked = {name: count - before.get(name, 0) for name, count in after.items()}
-    rounds = asked["now"]
-    assert sum(asked.values()) <= 6 * rounds
-    assert asked.get("flush_table_update", 0) <= rounds + 1  # one may have begun
-    assert [name for name in LOG_VIEWS if asked[name]] == []
+    statement_counts = {name: count - before.get(name, 0) for name, count in after.items()}
+    rounds = statement_counts["now"]
+    assert sum(statement_counts.values()) <= 6 * rounds
+    assert statement_counts.get("flush_table_update", 0) <= rounds + 1  # one may have begun
+    assert [name for name in LOG_VIEWS if statement_counts[name]] == []
     if more:
-        assert asked.get("flush_table_update", 0) == 0
+        assert statement_counts.get("flush_table_update", 0) == 0
 
 
 @pytest.mark.oracle
