@@ -70,8 +70,8 @@ def test_a_long_line_on_a_terminal_continues_below_the_operation():
     event = json.dumps({"before": None, "after": row, "op": "c"})
     with ConsoleSink(console=console) as sink:
         sink.show([Shown("s.t", '{"id":1}', event)], 0)
-    shown = re.sub(r"\x1b\[\??[0-9]*[a-zA-Z]", "", out.getvalue()).splitlines()
-    lines = [line for line in shown if "column" in line]
+    plain_lines = re.sub(r"\x1b\[\??[0-9]*[a-zA-Z]", "", out.getvalue()).splitlines()
+    lines = [line for line in plain_lines if "column" in line]
     assert len(lines) == 4
     assert all(line.startswith(" " * 14) and len(line) <= 50 for line in lines)
     first, *rest = (line[14:].rstrip() for line in lines)

@@ -54,6 +54,6 @@ def test_a_definition_that_cannot_be_used_is_left_out_with_a_warning(
 
 def test_an_option_with_the_sinks_name_wins_over_one_without() -> None:
     for order in (1, -1):
-        given = [("headrace.sink.path", "/a"), ("debezium.sink.file.path", "/b")][::order]
-        config = parse_configuration(read_mapping(SHOP | dict(given)))
+        sink_properties = [("headrace.sink.path", "/a"), ("debezium.sink.file.path", "/b")][::order]
+        config = parse_configuration(read_mapping(SHOP | dict(sink_properties)))
         assert FileDefinition().own_options(config) == {"path": "/b"}

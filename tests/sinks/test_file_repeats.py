@@ -127,8 +127,8 @@ def test_a_kill_while_a_batch_is_replaced_loses_and_repeats_nothing(
 def test_a_state_of_an_earlier_release_keeps_its_last_batch(output):
     file = output.folder / "state.json"
     state = json.loads(file.read_text())
-    kept = ("v", "batchId", "length", "rows", "query", "output")
-    file.write_text(json.dumps({name: state[name] for name in kept}))
+    state_members = ("v", "batchId", "length", "rows", "query", "output")
+    file.write_text(json.dumps({name: state[name] for name in state_members}))
     commit(output, 2, range(5, 12))
     assert values(output) == list(range(10))
     commit(output, 3, range(10, 12))

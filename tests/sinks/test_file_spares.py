@@ -29,16 +29,16 @@ def inodes(output: Output) -> set[int]:
 def test_the_next_parts_are_written_into_the_files_of_those_before(output, tmp_path):
     parts = [write_part(tmp_path, 1, i, range(50 * i, 50 * i + 50)) for i in range(2)]
     output.commit(parts, 1, "q", keep_files=True)
-    kept = inodes(output)
-    assert len(kept) == 2
+    inodes_before = inodes(output)
+    assert len(inodes_before) == 2
     parts = [write_part(tmp_path, 2, i, range(100 + 5 * i, 105 + 5 * i)) for i in range(2)]
-    assert inodes(output) == kept
+    assert inodes(output) == inodes_before
     assert [(output.parts / part.name).stat().st_size for part in parts] == [
         part.length for part in parts
     ]
     output.commit(parts, 2, "q", keep_files=True)
     assert values(output) == list(range(110))
-    assert inodes(output) == kept
+    assert inodes(output) == inodes_before
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -53,9 +53,9 @@ def test_a_part_of_keys_takes_a_spare_file_too(output, tmp_path, indexed):
 def test_the_file_of_a_part_that_was_not_committed_is_nobody_elses(output, tmp_path):
     write_part(tmp_path, 1, 0, range(9))  # another attempt, perhaps still writing
     part = write_part(tmp_path, 1, 1, range(5))
-    kept = (output.parts / part.name).stat().st_ino
+    inode = (output.parts / part.name).stat().st_ino
     output.commit([part], 1, "q", keep_files=True)
-    assert inodes(output) == {kept}
+    assert inodes(output) == {inode}
 
 
 def test_a_spare_file_that_no_part_took_is_deleted(output, tmp_path):
@@ -71,20 +71,20 @@ def test_a_spare_file_that_no_part_took_is_deleted(output, tmp_path):
 def test_a_spare_file_is_taken_once_and_the_largest_first(tmp_path):
     for name, size in (("spare-a", 1), ("spare-b", 3), ("spare-c", 2)):
         (tmp_path / name).write_bytes(b"x" * size)
-    taken = [tmp_path / f"1-{number}" for number in range(4)]
-    assert [take_spare(path) for path in taken] == [True, True, True, False]
-    assert [path.stat().st_size for path in taken[:3]] == [3, 2, 1]
-    assert not taken[3].exists()
+    part_paths = [tmp_path / f"1-{number}" for number in range(4)]
+    assert [take_spare(path) for path in part_paths] == [True, True, True, False]
+    assert [path.stat().st_size for path in part_paths[:3]] == [3, 2, 1]
+    assert not part_paths[3].exists()
 
 
 def test_a_spare_file_that_another_task_takes_first_is_left_to_it(tmp_path, monkeypatch):
     for name in ("spare-a", "spare-b"):
         (tmp_path / name).touch()
-    rename, taken = Path.rename, []
+    rename, taken_paths = Path.rename, []
 
     def racing(path: Path, target: Path) -> Path:
-        if not taken:
-            taken.append(path)
+        if not taken_paths:
+            taken_paths.append(path)
             rename(path, tmp_path / "2-other")
         return rename(path, target)
 
@@ -102,11 +102,11 @@ def test_a_task_that_fails_leaves_nothing_of_its_spare_file(output, tmp_path, mo
         original(file, content[:7])
         raise OSError("the disk is gone")
 
-    kept = inodes(output)
+    inodes_before = inodes(output)
     monkeypatch.setattr(files, "write_all", write_all)
     with pytest.raises(HeadraceError, match="gone"):
         write_part(tmp_path, 2, 0, range(50, 60))
-    assert set(written) == kept
+    assert set(written) == inodes_before
     assert inodes(output) == set()
 
 

@@ -34,9 +34,9 @@ _METADATA = "Metadata-Version: 2.1\nName: batch-files\nVersion: 1\n"
 
 def block(language: str) -> str:
     """The first block of the page in a language."""
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert match is not None
+    return match[1]
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ class SinkRun:
 
     def _pipeline(self, **more: str) -> Pipeline:
         is_replica = "headrace.sink.mode" in self.subject.properties()
-        given = {
+        properties = {
             **self.database.properties(snapshot_mode="no_data", headrace_trigger="availableNow"),
             **({"headrace.sink.incomplete": "true"} if is_replica else {}),
             "key.converter.schemas.enable": "false",
@@ -58,7 +58,7 @@ class SinkRun:
             **{name.replace("_", "."): text for name, text in more.items()},
         }
         overrides = {"headrace.checkpoint.dir": str(self.state)}
-        pipeline = check_pipeline(read_mapping(given), overrides, Messages(quiet=True))
+        pipeline = check_pipeline(read_mapping(properties), overrides, Messages(quiet=True))
         return with_sink(pipeline, self._definition)
 
     def _query(self, pipeline: Pipeline) -> SinkQuery:

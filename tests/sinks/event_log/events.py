@@ -39,9 +39,9 @@ def _snappy(decoder: Any) -> io.BytesIO:
     content = decoder.read_fixed(decoder.read_long())
     number = BinaryDecoder(io.BytesIO(content)).read_long()  # of Avro, whose longs are zig-zag
     size = 2 * number if number >= 0 else -2 * number - 1
-    made = pa.decompress(content[:-4], size, codec="snappy", asbytes=True)
-    assert zlib.crc32(made) == int.from_bytes(content[-4:], "big")
-    return io.BytesIO(made)
+    decompressed = pa.decompress(content[:-4], size, codec="snappy", asbytes=True)
+    assert zlib.crc32(decompressed) == int.from_bytes(content[-4:], "big")
+    return io.BytesIO(decompressed)
 
 
 fastavro.BLOCK_READERS["zstandard"] = _zstd

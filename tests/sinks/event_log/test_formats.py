@@ -55,8 +55,12 @@ def test_files_are_no_larger_than_their_bound_and_lose_nothing(tmp_path, form, l
     sizes = [file.stat().st_size for file in files]
     assert max(sizes) <= int(limit)
     assert len(files) < 3 * sum(sizes) // int(limit) + 2
-    held = [record["value"] for file in files for record in records(file)]
-    assert held == [json.loads(text) for text in values] if form == "json" else held == values
+    event_values = [record["value"] for file in files for record in records(file)]
+    assert (
+        event_values == [json.loads(text) for text in values]
+        if form == "json"
+        else event_values == values
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "parquet", "avro"])
@@ -216,9 +220,9 @@ def test_values_of_the_avro_converter_keep_their_schema(tmp_path) -> None:
     batch = event_batch(range(5), keys=keys, values=values, kind=pa.binary())
     form = avro_format({1: KEY, 2: VALUE, 3: OTHER_VALUE})
     first, second = write_avro(form, batch, tmp_path)
-    held = list(records(first))
-    assert [event["value"] for event in held] == [None, rows[0], None, rows[1]]
-    assert [event["key"]["id"] for event in held] == [0, 1, 2, 4]
+    events = list(records(first))
+    assert [event["value"] for event in events] == [None, rows[0], None, rows[1]]
+    assert [event["key"]["id"] for event in events] == [0, 1, 2, 4]
     (of_other,) = records(second)
     assert of_other["value"] == {**rows[1], "ts": 4}
     # A micro-batch of tombstones alone has the schema that was last.
@@ -240,12 +244,19 @@ def test_values_of_any_schema_at_the_top_come_back(tmp_path) -> None:
     keys = [confluent(3, optional, {"x": 1.0})] * len(values)
     form = avro_format(schemas)
     batch = event_batch(range(len(values)), keys=keys, values=values, kind=pa.binary())
-    held = sorted(
+    numbered_values = sorted(
         (event["sequence"], event["value"])
         for file in write_avro(form, batch, tmp_path)
         for event in records(file)
     )
-    assert [value for _, value in held] == [b"raw bytes", {"x": 2.5}, None, None, [1, 2], "text"]
+    assert [value for _, value in numbered_values] == [
+        b"raw bytes",
+        {"x": 2.5},
+        None,
+        None,
+        [1, 2],
+        "text",
+    ]
 
 
 def test_a_type_that_key_and_value_share_is_defined_once() -> None:

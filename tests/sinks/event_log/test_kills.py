@@ -29,20 +29,28 @@ def run(folder: Path, form: str, step: int) -> bool:
 
 def check_reader(folder: Path) -> None:
     """What a reader sees after a kill: each event once, of the micro-batches that began."""
-    found = numbers(folder / "log")
-    assert len(set(found)) == len(found)
-    done = int((folder / "done").read_text()) if (folder / "done").exists() else -1
+    event_numbers = numbers(folder / "log")
+    assert len(set(event_numbers)) == len(event_numbers)
+    last_batch = int((folder / "done").read_text()) if (folder / "done").exists() else -1
     # Of the last one files may still be to be moved, and it may be there before it is noted.
-    assert set(range(EVENTS * done)) <= set(found) <= set(range(EVENTS * (done + 2)))
+    assert (
+        set(range(EVENTS * last_batch))
+        <= set(event_numbers)
+        <= set(range(EVENTS * (last_batch + 2)))
+    )
 
 
 def check_end(folder: Path) -> None:
     assert sorted(numbers(folder / "log")) == list(range(EVENTS * BATCHES))
-    own = folder / "log" / "_headrace"
-    assert [path for path in own.rglob("*") if path.is_file() and path.stat().st_size] == [
-        own / "log"
+    state_folder = folder / "log" / "_headrace"
+    assert [path for path in state_folder.rglob("*") if path.is_file() and path.stat().st_size] == [
+        state_folder / "log"
     ]
-    assert list((own / "staged").iterdir()) == list((own / "merging").iterdir()) == []
+    assert (
+        list((state_folder / "staged").iterdir())
+        == list((state_folder / "merging").iterdir())
+        == []
+    )
     state = json.loads((folder / "state" / "state.json").read_text())
     assert state["rows"] == EVENTS * BATCHES
     assert all(file.parent.name.startswith("hour=") for file in visible(folder / "log"))

@@ -89,14 +89,14 @@ def test_a_batch_is_split_into_folders_and_its_records_keep_their_order(rows) ->
     batch = event_batch(range(len(rows)), topics=[topic for topic, _ in rows])
     times = np.array([time for _, time in rows], np.int64)
     now = HOUR_START_US + 7 * HOUR_US
-    seen = {}
+    values_by_folder = {}
     for folder, part, of_part in layout.split(batch, times, now):
-        assert folder not in seen
-        seen[folder] = [int(value) for value in part.column("value").to_pylist()]
-        assert of_part.tolist() == [rows[number][1] for number in seen[folder]]
+        assert folder not in values_by_folder
+        values_by_folder[folder] = [int(value) for value in part.column("value").to_pylist()]
+        assert of_part.tolist() == [rows[number][1] for number in values_by_folder[folder]]
     expected: dict[str, list[int]] = {}
     for number, (topic, time) in enumerate(rows):
         at = now if time == NULL else time
         name = f"{topic_folder(topic)}/{layout.time_folder(at // 1000)}"
         expected.setdefault(name, []).append(number)
-    assert seen == expected
+    assert values_by_folder == expected

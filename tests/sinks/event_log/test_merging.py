@@ -118,8 +118,8 @@ def test_replaced_files_are_kept_for_readers_that_know_their_names(tmp_path) -> 
     add(log, options, 2, [2])
     names = [file.name for file in visible(options.path)]
     merging.merge_finished(later(log))
-    held = [record["value"] for name in names for record in records(log.replaced / name)]
-    assert held == [1, 2]
+    replaced_values = [record["value"] for name in names for record in records(log.replaced / name)]
+    assert replaced_values == [1, 2]
     changed_ms = (log.replaced / names[0]).stat().st_ctime_ns // 1_000_000
     merging.expire(changed_ms + 59_000)
     assert sorted(file.name for file in log.replaced.iterdir()) == names
@@ -183,14 +183,14 @@ def listed(path: Path, replaced: Path) -> list[int]:
     a name that is gone: it is among the replaced files."""
     with os.scandir(path / FOLDER) as entries:
         names = sorted(entry.name for entry in entries)
-    found = []
+    event_numbers = []
     for name in names:
         place = path / FOLDER / name
         try:
-            found += [int(record["value"]) for record in records(place)]
+            event_numbers += [int(record["value"]) for record in records(place)]
         except FileNotFoundError:
-            found += [int(record["value"]) for record in records(replaced / name)]
-    return found
+            event_numbers += [int(record["value"]) for record in records(replaced / name)]
+    return event_numbers
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -202,10 +202,10 @@ def test_readers_see_each_event_once_while_files_are_added_and_merged(tmp_path, 
 
     def read() -> None:
         while not ended.is_set():
-            found = listed(options.path, log.replaced)
-            counts.add(len(found))
-            if sorted(found) != list(range(len(found))):
-                wrong.append(found)
+            event_numbers = listed(options.path, log.replaced)
+            counts.add(len(event_numbers))
+            if sorted(event_numbers) != list(range(len(event_numbers))):
+                wrong.append(event_numbers)
 
     reader = threading.Thread(target=read)
     reader.start()

@@ -26,8 +26,8 @@ NEEDED = {
 
 def configuration(**more: str) -> ConnectorConfig:
     """A configuration with options whose names have `_` for `.`."""
-    given = {name.replace("_", "."): text for name, text in more.items()}
-    return parse_configuration(read_mapping(NEEDED | given))
+    properties = {name.replace("_", "."): text for name, text in more.items()}
+    return parse_configuration(read_mapping(NEEDED | properties))
 
 
 def codes(**more: str) -> list[str]:

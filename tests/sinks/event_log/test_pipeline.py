@@ -51,22 +51,22 @@ def test_avro_has_the_schema_of_the_converter(
         for role in ("key", "value")
         for name, text in (("", "avro"), ("schema.registry.url", registry_server.url))
     }
-    given = {name.rstrip("."): text for name, text in converters.items()}
-    run.run(**given)
+    converter_properties = {name.rstrip("."): text for name, text in converters.items()}
+    run.run(**converter_properties)
     run.insert(1, 2)
     run.database.execute("UPDATE t SET v = 'other' WHERE id = 1")
     run.database.execute("DELETE FROM t WHERE id = 2")
-    run.run(**given)
+    run.run(**converter_properties)
     run.database.execute("ALTER TABLE t ADD COLUMN w int")
     run.database.execute("INSERT INTO t VALUES (3, 'x', 5)")
-    run.run(**given, headrace_range_direct_max_bytes="0")
+    run.run(**converter_properties, headrace_range_direct_max_bytes="0")
     files = visible(run.subject.target())
     assert all(file.suffix == ".avro" for file in files)
     events = sorted((each for file in files for each in records(file)), key=lambda e: e["sequence"])
-    held = [
+    held_events = [
         (e["key"]["id"], e["value"] and (e["value"]["op"], e["value"]["after"])) for e in events
     ]
-    assert held == [
+    assert held_events == [
         (1, ("c", {"id": 1, "v": "7"})),
         (2, ("c", {"id": 2, "v": "7"})),
         (1, ("u", {"id": 1, "v": "other"})),

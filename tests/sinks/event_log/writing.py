@@ -30,15 +30,15 @@ _CHANGES = (
 
 def kill_at(step: int) -> None:
     """Kill this process at a change of the file system."""
-    done = 0
+    step_count = 0
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal done
+        nonlocal step_count
         is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_ACCMODE
         if event in _CHANGES or is_write:
-            if done == step:
+            if step_count == step:
                 os.kill(os.getpid(), signal.SIGKILL)
-            done += 1
+            step_count += 1
 
     sys.addaudithook(count)
 
@@ -54,13 +54,13 @@ def write(folder: Path, form: str) -> None:
     log = EventLog(options.path, folder / "state")
     log.open()
     merging = Merging(log, options, form_of(options))
-    done = folder / "done"
-    first = int(done.read_text()) + 1 if done.exists() else 0
+    done_file = folder / "done"
+    first = int(done_file.read_text()) + 1 if done_file.exists() else 0
     for number in range(first, BATCHES):
         values = range(EVENTS * number, EVENTS * (number + 1))
         add(log, options, number, values, times_of(number))
-        done.with_suffix(".new").write_text(str(number))
-        done.with_suffix(".new").replace(done)
+        done_file.with_suffix(".new").write_text(str(number))
+        done_file.with_suffix(".new").replace(done_file)
         if number % 3 == 2:
             while log.state().unfinished:
                 merging.merge_finished(1 << 45)

@@ -50,13 +50,13 @@ def fresh_name() -> str:
 
 def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
     """The options of a query; `more` uses `_` for `.`."""
-    given = {f"kafka.{option}": text for option, text in kafka.client.items()}
-    given |= {option.replace("_", "."): text for option, text in more.items()}
+    options = {f"kafka.{option}": text for option, text in kafka.client.items()}
+    options |= {option.replace("_", "."): text for option, text in more.items()}
     return KafkaOptions.of(
         {
             "kafka.bootstrap.servers": kafka.address,
             "topic.creation.default.partitions": "3",
-            **given,
+            **options,
         },
         name=name,
     )

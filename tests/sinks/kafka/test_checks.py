@@ -54,8 +54,8 @@ def test_a_broker_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_setting_that_librdkafka_does_not_know_is_an_error_without_its_secrets() -> None:
-    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.no.such.password": "hidden"}
-    (finding,) = check(KafkaOptions.of(given, name="q"))
+    properties = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.no.such.password": "hidden"}
+    (finding,) = check(KafkaOptions.of(properties, name="q"))
     assert finding.code == "kafka.kafka_setting"
     assert "no.such.password" in finding.message
     assert "hidden" not in finding.message
@@ -64,7 +64,7 @@ def test_a_setting_that_librdkafka_does_not_know_is_an_error_without_its_secrets
 def test_debeziums_login_and_certificate_in_pem_reach_a_secured_broker(
     secured_kafka: SecuredKafka,
 ) -> None:
-    given = {
+    properties = {
         "kafka.producer.bootstrap.servers": secured_kafka.address,
         "kafka.producer.security.protocol": "SASL_SSL",
         "kafka.producer.sasl.mechanism": "PLAIN",
@@ -72,7 +72,7 @@ def test_debeziums_login_and_certificate_in_pem_reach_a_secured_broker(
         "kafka.producer.ssl.truststore.type": "PEM",
         "kafka.producer.ssl.truststore.location": str(secured_kafka.ca),
     }
-    options, topic = KafkaOptions.of(given, name=fresh_name()), fresh_name()
+    options, topic = KafkaOptions.of(properties, name=fresh_name()), fresh_name()
     assert levels(check(options)) == GOOD
     assert send_range(options, "c", 0, "", lambda: [numbered(topic, 0, 9)]) == 10
     assert values(read_topic(secured_kafka, topic)) == list(range(10))

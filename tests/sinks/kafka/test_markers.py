@@ -110,9 +110,9 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             if first is not None:
                 before = first.before if first.batch == batch else first.width
             turn = Turn("c", batch, slices, kind, f"d{batch}", max(before, slices, 1), before)
-            seen = [markers.get(number) for number in range(turn.width)]
+            known_markers = [markers.get(number) for number in range(turn.width)]
             if kind is TurnKind.WHOLE:
-                if next_step_of_all(seen, turn, without_markers=False) is NextStep.WRITE:
+                if next_step_of_all(known_markers, turn, without_markers=False) is NextStep.WRITE:
                     written += [(batch, number) for number in range(slices)]
                     markers |= dict.fromkeys(turn.marked(0), turn.marker(1))
                 if data.draw(st.booleans()):
@@ -121,7 +121,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             order = data.draw(st.permutations(range(max(slices, 1))))
             dies_behind = data.draw(st.none() | st.integers(0, len(order)))
             for number in order[:dies_behind]:
-                start = begins(seen, turn, number, without_markers=False)
+                start = begins(known_markers, turn, number, without_markers=False)
                 if next_step(markers.get(number), turn, begins=start) is NextStep.WRITE:
                     if number < slices:
                         written.append((batch, number))
@@ -129,26 +129,26 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             if dies_behind is None:
                 break
         width = max(width, slices, 1)
-        assert {number: found.batch for number, found in markers.items()} == dict.fromkeys(
-            range(width), batch
-        )
+        assert {
+            number: slice_marker.batch for number, slice_marker in markers.items()
+        } == dict.fromkeys(range(width), batch)
     assert len(written) == len(set(written))
 
 
 def test_one_transaction_of_all_is_refused_where_a_part_is_written() -> None:
     turn = replace(TURN, kind=TurnKind.WHOLE)
-    done = marker(7, kind=TurnKind.WHOLE)
+    whole_marker = marker(7, kind=TurnKind.WHOLE)
     assert next_step_of_all([marker(6)] * 3, turn, without_markers=False) is NextStep.WRITE
-    assert next_step_of_all([done] * 3, turn, without_markers=False) is NextStep.SKIP
+    assert next_step_of_all([whole_marker] * 3, turn, without_markers=False) is NextStep.SKIP
     with pytest.raises(HeadraceError, match="in full"):
-        next_step_of_all([done, marker(6), marker(6)], turn, without_markers=False)
+        next_step_of_all([whole_marker, marker(6), marker(6)], turn, without_markers=False)
 
 
 def test_a_slice_that_was_not_before_has_no_marker() -> None:
     grown = replace(TURN, slices=4, width=4, before=3)
     for first in (marker(6), grown.marker(0)):
-        seen = [first, marker(6), marker(6), None]
-        assert [begins(seen, grown, number, without_markers=False) for number in range(4)] == [
+        markers = [first, marker(6), marker(6), None]
+        assert [begins(markers, grown, number, without_markers=False) for number in range(4)] == [
             False, False, False, True,
         ]  # fmt: skip
 

@@ -15,8 +15,8 @@ BROKERS = {"kafka.producer.bootstrap.servers": "h:1"}
 
 
 def options(**more: str) -> KafkaOptions:
-    given = {name.replace("_", "."): text for name, text in more.items()}
-    return KafkaOptions.of({**BROKERS, **given}, name="shop")
+    named_options = {name.replace("_", "."): text for name, text in more.items()}
+    return KafkaOptions.of({**BROKERS, **named_options}, name="shop")
 
 
 def test_debezium_servers_settings_become_librdkafkas() -> None:
@@ -48,8 +48,10 @@ def test_a_login_of_java_is_translated() -> None:
 
 
 def test_kafka_connects_overrides_win() -> None:
-    made = KafkaOptions.of(BROKERS, name="shop", overrides={"bootstrap.servers": "other:1"})
-    assert made.brokers == "other:1"
+    kafka_options = KafkaOptions.of(
+        BROKERS, name="shop", overrides={"bootstrap.servers": "other:1"}
+    )
+    assert kafka_options.brokers == "other:1"
 
 
 def test_the_name_is_in_transactional_ids_and_the_bookkeeping_topic() -> None:
@@ -60,9 +62,12 @@ def test_the_name_is_in_transactional_ids_and_the_bookkeeping_topic() -> None:
 
 
 def test_at_least_once_needs_no_transactions() -> None:
-    made = options(kafka_delivery="at-least-once", kafka_producer_acks="1")
-    assert (made.delivery, made.is_transactional) == (Delivery.AT_LEAST_ONCE, False)
-    assert made.settings["enable.idempotence"] == "false"
+    kafka_options = options(kafka_delivery="at-least-once", kafka_producer_acks="1")
+    assert (kafka_options.delivery, kafka_options.is_transactional) == (
+        Delivery.AT_LEAST_ONCE,
+        False,
+    )
+    assert kafka_options.settings["enable.idempotence"] == "false"
     assert options(kafka_delivery="at-least-once").settings["enable.idempotence"] == "true"
 
 
@@ -71,8 +76,8 @@ def test_secrets_are_not_shown() -> None:
 
 
 def test_options_travel_to_tasks() -> None:
-    made = options(kafka_sequence_header="true")
-    assert pickle.loads(pickle.dumps(made)) == made
+    kafka_options = options(kafka_sequence_header="true")
+    assert pickle.loads(pickle.dumps(kafka_options)) == kafka_options
 
 
 @pytest.mark.parametrize(
@@ -98,8 +103,8 @@ def test_without_brokers_there_is_an_error() -> None:
 
 
 def test_other_options_are_unknown() -> None:
-    given = {**BROKERS, "topic": "x", "delivery": "exactly-once", "topic.creation.groups": "a"}
-    assert unknown_options(given) == ["topic"]
+    properties = {**BROKERS, "topic": "x", "delivery": "exactly-once", "topic.creation.groups": "a"}
+    assert unknown_options(properties) == ["topic"]
 
 
 def test_a_topic_is_created_as_the_first_group_that_has_it() -> None:

@@ -58,8 +58,8 @@ class Query:
         return plan
 
     def markers(self, slices: int) -> list[int | None]:
-        found = Bookkeeping(self.options).read(self.checkpoint, range(slices))
-        return [None if marker is None else marker.batch for marker in found]
+        slice_markers = Bookkeeping(self.options).read(self.checkpoint, range(slices))
+        return [None if marker is None else marker.batch for marker in slice_markers]
 
 
 @pytest.fixture

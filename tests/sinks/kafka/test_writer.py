@@ -69,9 +69,9 @@ def go_on(writer: Writer, options: KafkaOptions, batch: int, rows: pa.RecordBatc
 
 @pytest.fixture
 def options(kafka: KafkaServer) -> KafkaOptions:
-    made = options_for(kafka, fresh_name())
-    Bookkeeping(made).make_room(2)
-    return made
+    kafka_options = options_for(kafka, fresh_name())
+    Bookkeeping(kafka_options).make_room(2)
+    return kafka_options
 
 
 @pytest.fixture

@@ -172,8 +172,8 @@ def rows_by_duckdb(path: Path) -> list[Row]:
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute(f"LOAD '{extension}'")
         connection.execute("SET TimeZone = 'UTC'")
-        found = connection.execute(f"SELECT * FROM delta_scan('{path}')")
-        return list(found.to_arrow_table().to_pylist())
+        relation = connection.execute(f"SELECT * FROM delta_scan('{path}')")
+        return list(relation.to_arrow_table().to_pylist())
 
 
 class DeltaLake(ReadLake):

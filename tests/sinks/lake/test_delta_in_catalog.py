@@ -55,13 +55,13 @@ def test_tables_are_found_by_sql_in_another_session(
         jars = headrace.sink_jars("delta", **{"catalog.name": "spark_catalog"})
         session = {"spark.jars": ",".join(jars), "spark.ui.enabled": "false"}
         statements = ["SELECT * FROM public.a ORDER BY id", "SELECT id FROM public.b"]
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", READER, json.dumps({**session, **settings(), **metastore}),
              *statements],
             cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ,
         )  # fmt: skip
-        rows = [line[5:] for line in done.stdout.splitlines() if line.startswith("rows:")]
-        assert done.returncode == 0, done.stderr[-3000:]
+        rows = [line[5:] for line in completed.stdout.splitlines() if line.startswith("rows:")]
+        assert completed.returncode == 0, completed.stderr[-3000:]
         assert [json.loads(each) for each in rows] == [
             [{"id": 1, "late": "x"}, {"id": 3, "late": "x"}, {"id": 4, "late": "new"}],
             [{"id": 7}],

@@ -77,10 +77,10 @@ def test_keys_of_s3_are_in_no_log_checkpoint_plan_or_table(
         query.stop()
     replication.assert_equal("t", "id")
     said = capfd.readouterr()
-    shown = [said.out, said.err, caplog.text, str(lake.table_properties("public", "t"))]
+    texts = [said.out, said.err, caplog.text, str(lake.table_properties("public", "t"))]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     with sqlite3.connect(tmp_path / "lake" / "catalog.db") as catalog:
-        shown += [str(line) for line in catalog.iterdump()]
+        texts += [str(line) for line in catalog.iterdump()]
     objects = list(s3.objects(lake.bucket))
     assert len(files) > 5
     assert any("/metadata/" in path for path in objects)
@@ -89,7 +89,7 @@ def test_keys_of_s3_are_in_no_log_checkpoint_plan_or_table(
         with s3.filesystem.open_input_file(path) as opened:
             contents.append(opened.read())
     for secret in (s3.secret_key, s3.key_id):
-        assert not [text for text in shown if secret in text]
+        assert not [text for text in texts if secret in text]
         assert not [content for content in contents if secret.encode() in content]
 
 

@@ -30,9 +30,11 @@ class Replication:
     def copy(self, name: str) -> Replication:
         """A replication of the same database into the same lake, with a checkpoint and a slot of
         its own."""
-        made = Replication(self.spark, self.database, self.lake, self.state.with_name(name))
-        made._source = {"slot.name": f"{self.database.name}_{name}"}
-        return made
+        replication_copy = Replication(
+            self.spark, self.database, self.lake, self.state.with_name(name)
+        )
+        replication_copy._source = {"slot.name": f"{self.database.name}_{name}"}
+        return replication_copy
 
     def start(
         self, source: Mapping[str, str] | None = None, *, trigger: str, **options: str
@@ -77,9 +79,9 @@ class Replication:
     def assert_equal(self, table: str, *columns: str) -> None:
         """A replica has the rows of its source."""
         names = ", ".join(columns)
-        wanted = self.database.execute(f"SELECT {names} FROM {table} ORDER BY {names}")
-        found = self.rows(table, *columns)
-        assert found == wanted, f"{found[:20]} instead of {wanted[:20]}"
+        source_rows = self.database.execute(f"SELECT {names} FROM {table} ORDER BY {names}")
+        replica_rows = self.rows(table, *columns)
+        assert replica_rows == source_rows, f"{replica_rows[:20]} instead of {source_rows[:20]}"
 
     @property
     def stopped(self) -> list[str]:

@@ -26,20 +26,20 @@ def findings(database: Database, name: str, folder: Path | str, **more: str) -> 
         "jars": "/nonexistent",
         **definition.format().local(Path(folder)),
     }
-    given = {
+    properties = {
         **database.properties(),
         **{f"headrace.sink.{option}": text for option, text in sink.items()},
         "skipped.operations": "none",
         **more,
     }
-    config = parse_configuration(read_mapping(given))
+    config = parse_configuration(read_mapping(properties))
     return list(definition.check(config))
 
 
-def errors(found: list[Finding]) -> list[tuple[str, str]]:
+def errors(reported: list[Finding]) -> list[tuple[str, str]]:
     return [
         (each.code, each.message)
-        for each in found
+        for each in reported
         if each.level == "error" and each.code != "spark.jars_not_found"
     ]
 
@@ -56,15 +56,15 @@ def test_tables_that_no_replica_can_be_of_are_errors(
         "CREATE TABLE k (id int PRIMARY KEY, email text NOT NULL UNIQUE);"
         "ALTER TABLE k REPLICA IDENTITY USING INDEX k_email_key"
     )
-    found = dict(errors(findings(database, name, tmp_path / "lake")))
-    assert "public.keyless" in found.pop("replicas.no_key")
-    shared = found.pop("replicas.shared_name")
+    message_by_code = dict(errors(findings(database, name, tmp_path / "lake")))
+    assert "public.keyless" in message_by_code.pop("replicas.no_key")
+    shared = message_by_code.pop("replicas.shared_name")
     assert "public.a b" in shared
     assert "public.a_b" in shared
-    assert "public.k" in found.pop("replicas.key_not_carried")
+    assert "public.k" in message_by_code.pop("replicas.key_not_carried")
     if name == "delta":
-        assert "public._hidden" in found.pop("replicas.table_name_not_taken")
-    assert found == {}
+        assert "public._hidden" in message_by_code.pop("replicas.table_name_not_taken")
+    assert message_by_code == {}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,9 +96,9 @@ def test_columns_of_documents_for_rows_are_an_error(database: Database, tmp_path
 
 @pytest.mark.parametrize("name", ["iceberg", "delta"])
 def test_a_folder_and_jars_that_are_not_there_are_errors(database: Database, name: str) -> None:
-    found = findings(database, name, "/proc/lake")
-    assert [code for code, _ in errors(found)] == ["replicas.storage_failed"]
-    (jars,) = [each for each in found if each.code == "spark.jars_not_found"]
+    reported = findings(database, name, "/proc/lake")
+    assert [code for code, _ in errors(reported)] == ["replicas.storage_failed"]
+    (jars,) = [each for each in reported if each.code == "spark.jars_not_found"]
     assert "/nonexistent" in jars.message
 
 
@@ -115,9 +115,9 @@ def test_a_publication_that_leaves_changes_out_is_an_error_unless_that_is_meant(
     assert "of public.t the publication" in message
     assert "leaves out rows without (id > 5)" in message
     database.execute(f"ALTER PUBLICATION {publication} SET (publish = 'insert, update')")
-    found = errors(findings(database, "iceberg", tmp_path))
-    assert [code for code, _ in found] == ["replicas.incomplete"] * 2
-    assert "leaves out DELETE, TRUNCATE" in found[1][1]
+    reported_errors = errors(findings(database, "iceberg", tmp_path))
+    assert [code for code, _ in reported_errors] == ["replicas.incomplete"] * 2
+    assert "leaves out DELETE, TRUNCATE" in reported_errors[1][1]
     meant = {"headrace.sink.incomplete": "true"}
     assert errors(findings(database, "iceberg", tmp_path, **meant)) == []
 
@@ -148,16 +148,18 @@ def test_a_partitioned_table_and_its_partitions_are_an_error_unless_each_gets_it
             f"WITH (publish_via_partition_root = {via_root})"
         )
     source = {"table.include.list": captured, "publish.via.partition.root": via_root}
-    found = errors(findings(database, "iceberg", tmp_path, **source))
-    assert [code for code, _ in found] == ["replicas.incomplete"] * bool(refused)
-    assert not refused or refused in found[0][1]
-    assert not refused or f"of public.p the publication {publication} names" in found[0][1]
+    reported_errors = errors(findings(database, "iceberg", tmp_path, **source))
+    assert [code for code, _ in reported_errors] == ["replicas.incomplete"] * bool(refused)
+    assert not refused or refused in reported_errors[0][1]
+    assert (
+        not refused or f"of public.p the publication {publication} names" in reported_errors[0][1]
+    )
     meant = {"headrace.sink.incomplete": "true"}
     assert errors(findings(database, "iceberg", tmp_path, **source, **meant)) == []
 
 
 def test_a_clean_database_and_folder_are_no_errors(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    found = findings(database, "iceberg", tmp_path / "lake")
-    assert errors(found) == []
-    assert "replicas.storage" in [each.code for each in found if each.level == "ok"]
+    reported = findings(database, "iceberg", tmp_path / "lake")
+    assert errors(reported) == []
+    assert "replicas.storage" in [each.code for each in reported if each.level == "ok"]

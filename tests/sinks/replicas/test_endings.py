@@ -25,9 +25,9 @@ class Query:
 
 def followed() -> tuple[Any, list[str]]:
     """The end of a run that is under way, and what was let go."""
-    ending, gone, held = _Ending(MagicMock()), [], contextlib.ExitStack()
-    held.callback(gone.append, "sink")
-    ending.follow(Query(), held)  # type: ignore[arg-type]
+    ending, gone, exit_stack = _Ending(MagicMock()), [], contextlib.ExitStack()
+    exit_stack.callback(gone.append, "sink")
+    ending.follow(Query(), exit_stack)  # type: ignore[arg-type]
     return ending, gone
 
 

@@ -22,14 +22,14 @@ TYPES = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.dec
 
 def schema(columns: str, **types: pa.DataType) -> TableSchema:
     """Columns by their names; `id` is the key; types are int32 but for those that are named."""
-    made = tuple(Column(name, types.get(name, pa.int32())) for name in columns.split())
-    return TableSchema(made, ("id",))
+    schema_columns = tuple(Column(name, types.get(name, pa.int32())) for name in columns.split())
+    return TableSchema(schema_columns, ("id",))
 
 
 def change(
-    current: TableSchema, wanted: TableSchema, ambiguous: Ambiguous = Ambiguous.FAIL
+    current: TableSchema, target: TableSchema, ambiguous: Ambiguous = Ambiguous.FAIL
 ) -> ColumnChange:
-    return change_of_columns(NAME, current, wanted, ambiguous)
+    return change_of_columns(NAME, current, target, ambiguous)
 
 
 def test_the_same_columns_are_no_change() -> None:
@@ -56,33 +56,33 @@ def of_source(columns: str, **types: pa.DataType) -> TableSchema:
 
 
 def test_a_column_after_others_that_it_preceded_may_be_another_one() -> None:
-    current, wanted = of_source("id a b c"), of_source("id b c a")
+    current, target = of_source("id a b c"), of_source("id b c a")
     with pytest.raises(HeadraceError, match=r"shop\.orders: a is now after columns") as error:
-        change(current, wanted)
+        change(current, target)
     assert error.value.code == "replicas.column_ambiguous"
-    assert not change(current, wanted, Ambiguous.RENAME)
-    made = change(current, wanted, Ambiguous.REPLACE)
-    assert (made.dropped, made.added) == (("a",), (Column("a", pa.int32()),))
-    assert not change_of_columns(NAME, current, wanted, Ambiguous.FAIL, is_empty=True)
+    assert not change(current, target, Ambiguous.RENAME)
+    column_change = change(current, target, Ambiguous.REPLACE)
+    assert (column_change.dropped, column_change.added) == (("a",), (Column("a", pa.int32()),))
+    assert not change_of_columns(NAME, current, target, Ambiguous.FAIL, is_empty=True)
     # The order of another table that goes into the same replica says nothing.
-    assert not change(replace(current, source="shop.others"), wanted)
+    assert not change(replace(current, source="shop.others"), target)
     with pytest.raises(HeadraceError, match="the key was dropped"):
         change(of_source("id a"), of_source("a id"), Ambiguous.REPLACE)
 
 
 @given(st.permutations("abcdef"))
 def test_as_few_columns_as_may_be_are_taken_for_others(names: list[str]) -> None:
-    current, wanted = of_source("id a b c d e f"), of_source(" ".join(["id", *names]))
-    made = change(current, wanted, Ambiguous.REPLACE)
-    stay = [name for name in names if name not in made.dropped]
+    current, target = of_source("id a b c d e f"), of_source(" ".join(["id", *names]))
+    column_change = change(current, target, Ambiguous.REPLACE)
+    stay = [name for name in names if name not in column_change.dropped]
     assert stay == sorted(stay)
     longer = itertools.combinations(names, len(stay) + 1)
     assert not any(list(each) == sorted(each) for each in longer)
 
 
 def test_the_key_may_be_renamed() -> None:
-    wanted = TableSchema(schema("number a b").columns, ("number",))
-    assert change(schema("id a b"), wanted).renamed == {"id": "number"}
+    target = TableSchema(schema("number a b").columns, ("number",))
+    assert change(schema("id a b"), target).renamed == {"id": "number"}
 
 
 def test_several_columns_in_a_row_are_renamed_in_their_order() -> None:
@@ -98,13 +98,13 @@ def test_a_last_column_that_vanished_while_another_came_is_refused() -> None:
 
 
 def test_a_property_says_that_the_last_column_was_renamed() -> None:
-    made = change(schema("id a b"), schema("id a c"), Ambiguous.RENAME)
-    assert made == ColumnChange(renamed={"b": "c"})
+    column_change = change(schema("id a b"), schema("id a c"), Ambiguous.RENAME)
+    assert column_change == ColumnChange(renamed={"b": "c"})
 
 
 def test_a_property_says_that_the_last_column_was_dropped_and_another_added() -> None:
-    made = change(schema("id a b"), schema("id a c"), Ambiguous.REPLACE)
-    assert made == ColumnChange(added=(Column("c", pa.int32()),), dropped=("b",))
+    column_change = change(schema("id a b"), schema("id a c"), Ambiguous.REPLACE)
+    assert column_change == ColumnChange(added=(Column("c", pa.int32()),), dropped=("b",))
 
 
 def test_a_dropped_column_and_another_one_at_the_end_are_refused() -> None:
@@ -118,8 +118,8 @@ def test_a_wider_type_is_taken_and_a_narrower_one_changes_nothing() -> None:
 
 
 def test_a_renamed_column_may_become_wider() -> None:
-    made = change(schema("id a b"), schema("id c b", c=pa.int64()))
-    assert (made.renamed, made.retyped) == ({"a": "c"}, {"a": pa.int64()})
+    column_change = change(schema("id a b"), schema("id c b", c=pa.int64()))
+    assert (column_change.renamed, column_change.retyped) == ({"a": "c"}, {"a": pa.int64()})
 
 
 def test_another_type_is_refused_by_the_name_of_table_and_column() -> None:
@@ -129,9 +129,9 @@ def test_another_type_is_refused_by_the_name_of_table_and_column() -> None:
 
 
 def test_another_key_is_refused() -> None:
-    wanted = TableSchema(schema("id a").columns, ("a",))
+    target = TableSchema(schema("id a").columns, ("a",))
     with pytest.raises(HeadraceError, match="the key was id and is a now") as error:
-        change(schema("id a"), wanted)
+        change(schema("id a"), target)
     assert error.value.code == "replicas.key_changed"
 
 
@@ -143,9 +143,11 @@ def test_columns_that_headrace_added_stay() -> None:
 def test_columns_that_others_added_stay(is_empty: bool) -> None:
     foreign = Column("note", pa.string(), is_foreign=True)
     current = replace(schema("id a"), columns=(*schema("id a").columns, foreign))
-    made = change_of_columns(NAME, current, schema("id b c"), Ambiguous.REPLACE, is_empty=is_empty)
-    assert made.dropped == ("a",)
-    assert [column.name for column in made.added] == ["b", "c"]
+    column_change = change_of_columns(
+        NAME, current, schema("id b c"), Ambiguous.REPLACE, is_empty=is_empty
+    )
+    assert column_change.dropped == ("a",)
+    assert [column.name for column in column_change.added] == ["b", "c"]
     with pytest.raises(HeadraceError, match="somebody else has added") as caught:
         change(current, schema("id a note", note=pa.string()))
     assert caught.value.code == "replicas.column_taken"
@@ -155,8 +157,8 @@ def test_columns_that_others_added_stay(is_empty: bool) -> None:
 
 
 def test_comments_follow_their_columns() -> None:
-    wanted = TableSchema((Column("id", pa.int32()), Column("a", pa.int32(), "tons")), ("id",))
-    assert change(schema("id a"), wanted).commented == {"a": "tons"}
+    target = TableSchema((Column("id", pa.int32()), Column("a", pa.int32(), "tons")), ("id",))
+    assert change(schema("id a"), target).commented == {"a": "tons"}
 
 
 @given(st.sampled_from(TYPES), st.sampled_from(TYPES), st.sampled_from(TYPES))
@@ -175,18 +177,22 @@ def test_a_type_holds_what_those_hold_that_it_holds(
     st.lists(st.sampled_from("abcdef"), unique=True),
 )
 def test_a_change_leads_to_the_wanted_columns(before: list[str], after: list[str]) -> None:
-    current, wanted = schema(" ".join(["id", *before])), schema(" ".join(["id", *after]))
-    made = change(current, wanted, Ambiguous.REPLACE)
-    names = [made.renamed.get(name, name) for name in current.names if name not in made.dropped]
-    names += [column.name for column in made.added]
-    assert sorted(names) == sorted(wanted.names)
+    current, target = schema(" ".join(["id", *before])), schema(" ".join(["id", *after]))
+    column_change = change(current, target, Ambiguous.REPLACE)
+    names = [
+        column_change.renamed.get(name, name)
+        for name in current.names
+        if name not in column_change.dropped
+    ]
+    names += [column.name for column in column_change.added]
+    assert sorted(names) == sorted(target.names)
 
 
 def identified(columns: str, **types: pa.DataType) -> TableSchema:
     """Columns by `name=id`; a name without an id has none."""
     pairs = [each.partition("=") for each in columns.split()]
-    made = tuple(Column(n, types.get(n, pa.int32()), id=number) for n, _, number in pairs)
-    return TableSchema(made, ("id",))
+    schema_columns = tuple(Column(n, types.get(n, pa.int32()), id=number) for n, _, number in pairs)
+    return TableSchema(schema_columns, ("id",))
 
 
 def test_ids_distinguish_a_renamed_last_column_from_one_that_was_dropped_and_added() -> None:
@@ -196,8 +202,8 @@ def test_ids_distinguish_a_renamed_last_column_from_one_that_was_dropped_and_add
 
 
 def test_another_column_of_the_same_name_is_dropped_and_added() -> None:
-    found = change(identified("id=1 a=2"), identified("id=1 a=3"))
-    assert (found.dropped, found.added) == (("a",), (Column("a", pa.int32()),))
+    column_change = change(identified("id=1 a=2"), identified("id=1 a=3"))
+    assert (column_change.dropped, column_change.added) == (("a",), (Column("a", pa.int32()),))
 
 
 def test_names_that_were_exchanged_are_renamed() -> None:
@@ -233,15 +239,15 @@ def test_steps_lead_to_the_columns_and_none_gives_a_name_twice(
     )
     late = data.draw(st.lists(st.sampled_from("abcdef"), unique=True))
     numbers = data.draw(st.permutations("123456"))
-    wanted = identified(
+    target = identified(
         " ".join(["id=0", *(f"{n}={i}" for n, i in zip(late, numbers, strict=False))])
     )
-    held = current
-    for step in steps_of(change(current, wanted), current):
-        left = [name for name in held.names if name not in (*step.dropped, *step.renamed)]
+    evolved = current
+    for step in steps_of(change(current, target), current):
+        left = [name for name in evolved.names if name not in (*step.dropped, *step.renamed)]
         come = [*left, *step.renamed.values(), *(column.name for column in step.added)]
         assert len(set(come)) == len(come)
         # Names may not pass through one another within a step.
-        assert not set(step.renamed.values()).intersection(held.names)
-        held = after(held, step)
-    assert {(c.name, c.id) for c in held.columns} == {(c.name, c.id) for c in wanted.columns}
+        assert not set(step.renamed.values()).intersection(evolved.names)
+        evolved = after(evolved, step)
+    assert {(c.name, c.id) for c in evolved.columns} == {(c.name, c.id) for c in target.columns}

@@ -86,11 +86,11 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
         table = other.table(TableName(("public",), "t"))
         transaction = table.begin(ColumnChange())
         change = compacting.compact(transaction, f"other-{name}")
-        made = apply_batch(*arguments, **named)
+        applied = apply_batch(*arguments, **named)
         transaction.commit(change, {})
         compacted.append(change)
         other.close()
-        return made
+        return applied
 
     monkeypatch.setattr(batches, "apply_batch", with_compaction)
     replication.database.execute(

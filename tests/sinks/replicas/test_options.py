@@ -21,7 +21,7 @@ from tests.cli.first_steps.configurations import SHOP
 
 
 def config(**properties: str) -> ConnectorConfig:
-    given = {
+    base_properties = {
         "connector.class": "postgresql",
         "topic.prefix": "shop",
         "database.hostname": "localhost",
@@ -30,7 +30,9 @@ def config(**properties: str) -> ConnectorConfig:
         "database.dbname": "d",
         "skipped.operations": "none",
     }
-    return parse_options({**given, **{n.replace("_", "."): text for n, text in properties.items()}})
+    return parse_options(
+        {**base_properties, **{n.replace("_", "."): text for n, text in properties.items()}}
+    )
 
 
 def test_options_have_defaults() -> None:
@@ -61,8 +63,10 @@ def test_a_wrong_value_is_refused_by_its_name(name: str, text: str) -> None:
 
 
 def test_texts_become_values() -> None:
-    made = ReplicaOptions.of({"deletes": "SOFT", "namespace": "lake.shop", "prefix": "cdc_"})
-    assert (made.deletes, made.namespace, made.prefix) == (
+    replica_options = ReplicaOptions.of(
+        {"deletes": "SOFT", "namespace": "lake.shop", "prefix": "cdc_"}
+    )
+    assert (replica_options.deletes, replica_options.namespace, replica_options.prefix) == (
         Deletes.SOFT,
         ("lake", "shop"),
         "cdc_",
@@ -101,11 +105,11 @@ def test_operations_that_are_skipped_are_refused(operation: str) -> None:
 def test_a_source_of_some_rows_or_changes_is_refused_unless_that_is_meant(
     more: dict[str, str], what: str
 ) -> None:
-    given = parse_configuration(read_mapping(SHOP | {"skipped.operations": "none"} | more))
+    parsed_config = parse_configuration(read_mapping(SHOP | {"skipped.operations": "none"} | more))
     with pytest.raises(HeadraceError, match=what) as caught:
-        require_complete(given, ReplicaOptions())
+        require_complete(parsed_config, ReplicaOptions())
     assert caught.value.code == "replicas.incomplete"
-    require_complete(given, ReplicaOptions(is_incomplete=True))
+    require_complete(parsed_config, ReplicaOptions(is_incomplete=True))
 
 
 @pytest.mark.parametrize("mode", ["initial", "always", "when_needed"])
@@ -127,23 +131,23 @@ def test_stages_of_the_change_stream_are_refused_and_none_are_taken() -> None:
 
 
 def test_a_transform_that_may_rewrite_events_is_refused() -> None:
-    given = {
+    transform_properties = {
         "transforms": "mask",
         "transforms.mask.type": "org.apache.kafka.connect.transforms.MaskField$Value",
         "transforms.mask.fields": "after",
     }
     with pytest.raises(HeadraceError, match=r"the transform mask \(MaskField\$Value\)"):
-        require_complete(config(**given), ReplicaOptions())
+        require_complete(config(**transform_properties), ReplicaOptions())
 
 
 def test_a_transform_that_routes_is_taken() -> None:
-    given = {
+    transform_properties = {
         "transforms": "route",
         "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
         "transforms.route.regex": "shop.(.*)",
         "transforms.route.replacement": "$1",
     }
-    require_complete(config(**given), ReplicaOptions())
+    require_complete(config(**transform_properties), ReplicaOptions())
 
 
 def test_a_replica_may_be_meant_to_be_incomplete() -> None:
@@ -153,25 +157,29 @@ def test_a_replica_may_be_meant_to_be_incomplete() -> None:
 
 @pytest.mark.parametrize("name", ["ExtractNewRecordState", "ExtractNewDocumentState"])
 def test_a_transform_that_takes_the_envelope_away_is_refused_whatever_is_meant(name: str) -> None:
-    given = {
+    transform_properties = {
         "transforms": "unwrap",
         "transforms.unwrap.type": name,
     }
     with pytest.raises(HeadraceError, match=rf"The transform unwrap \({name}\)") as caught:
-        require_envelope(config(**given))
+        require_envelope(config(**transform_properties))
     assert caught.value.code == "replicas.no_envelope"
     assert "incomplete" not in caught.value.remedy
     sink = {"headrace.sink.type": "delta", "headrace.sink.mode": "replica"}
     sink |= {"headrace.sink.path": "lake", "headrace.sink.incomplete": "true"}
-    found = find_sink("delta").check(parse_configuration(read_mapping(SHOP | sink | given)))
-    assert "replicas.no_envelope" in [each.code for each in found]
+    findings = find_sink("delta").check(
+        parse_configuration(read_mapping(SHOP | sink | transform_properties))
+    )
+    assert "replicas.no_envelope" in [each.code for each in findings]
 
 
 SINK = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
 
 
-def warnings(given: dict[str, str]) -> list[HeadraceError]:
-    return find_sink("iceberg").option_warnings(parse_configuration(read_mapping(SHOP | given)))
+def warnings(properties: dict[str, str]) -> list[HeadraceError]:
+    return find_sink("iceberg").option_warnings(
+        parse_configuration(read_mapping(SHOP | properties))
+    )
 
 
 def test_an_option_that_is_almost_another_one_is_an_error_and_others_are_warnings() -> None:

@@ -62,16 +62,16 @@ def test_rows_that_somebody_else_wrote_are_gone_after_another_copy_and_their_col
         assert run.stopped()["a"]["code"] == "replicas.changed_by_others"
         assert not run.difference("b")
 
-        done = run.resync("a")
-        assert done.returncode == 0, done.stderr
+        completed = run.resync("a")
+        assert completed.returncode == 0, completed.stderr
         run.await_(lambda: not run.requests(), "a is not copied again")
         run.execute("UPDATE a SET name = 'last' WHERE id = 7")
         run.catch_up()
         assert not run.stopped()
-        found = run.replica("a")
-        assert found is not None
+        replica_rows = run.replica("a")
+        assert replica_rows is not None
         source = {row["id"]: row["name"] for row in run.source("a")}
-        assert {row["id"]: row["name"] for row in found} == source
-        assert len(found) == len(source)
-        assert {row["id"]: row["note"] for row in found if row["note"]} == {7: "kept"}
+        assert {row["id"]: row["name"] for row in replica_rows} == source
+        assert len(replica_rows) == len(source)
+        assert {row["id"]: row["note"] for row in replica_rows if row["note"]} == {7: "kept"}
         assert run.end() == 0

@@ -56,13 +56,13 @@ def test_a_table_stops_alone_and_is_copied_again_while_it_is_written_and_killed(
     run.execute("UPDATE prices SET price = 8 WHERE id = 7")
     run.execute("UPDATE prices SET price = 9 WHERE id = 9")
     run.catch_up()
-    kept = run.state / "iceberg" / "stopped" / "public.prices"
-    assert [path.name for path in kept.iterdir()] == ["error.json"]
+    stopped_folder = run.state / "iceberg" / "stopped" / "public.prices"
+    assert [path.name for path in stopped_folder.iterdir()] == ["error.json"]
     assert run.end() == 0
 
     # The request waits for the query, and the table is copied under load and a kill.
-    done = run.resync("prices")
-    assert done.returncode == 0, done.stderr
+    completed = run.resync("prices")
+    assert completed.returncode == 0, completed.stderr
     run.start()
     with Load(run.server.dsn(run.database), ["plain", "prices"], seed=3) as load:
         run.await_(lambda: "prices" not in run.stopped(), "prices is still stopped")
@@ -77,9 +77,9 @@ def test_a_table_stops_alone_and_is_copied_again_while_it_is_written_and_killed(
 
     # A part of a table, which keeps its other rows.
     run.execute("UPDATE prices SET name = 'told' WHERE id = 3")
-    done = run.resync("prices", "--where", "id < 50", "--wait", "120")
-    assert done.returncode == 0, done.stderr
-    assert "public.prices" in done.stderr
+    completed = run.resync("prices", "--where", "id < 50", "--wait", "120")
+    assert completed.returncode == 0, completed.stderr
+    assert "public.prices" in completed.stderr
     run.catch_up()
     assert not run.difference("prices")
     assert run.end() == 0

@@ -19,9 +19,9 @@ from tests.sinks.replicas.state.pipelines import Pipeline, insert, move
 def pipeline(tmp_path: Path) -> Pipeline:
     """A pipeline whose table has the rows that a snapshot read after two moves of the row x and one
     of the row w."""
-    made = Pipeline(tmp_path)
-    made.end(0, insert(3, "x", "large x"), insert(2, "w", "large w"))
-    return made
+    new_pipeline = Pipeline(tmp_path)
+    new_pipeline.end(0, insert(3, "x", "large x"), insert(2, "w", "large w"))
+    return new_pipeline
 
 
 def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: Pipeline) -> None:

@@ -41,8 +41,10 @@ def arrow_rows(schema: TableSchema, rows: Iterable[Row]) -> pa.Table:
 
 def batch_properties(batch: int, query: str = "q1") -> dict[str, str]:
     """The properties that the sink stores with a batch."""
-    made = MicroBatch(query, batch, json.dumps({"lsn": batch}), run=f"run of {batch}").properties
-    return made | {TIME: "2026-01-02T03:04:05Z"}
+    properties = MicroBatch(
+        query, batch, json.dumps({"lsn": batch}), run=f"run of {batch}"
+    ).properties
+    return properties | {TIME: "2026-01-02T03:04:05Z"}
 
 
 def planned(
@@ -97,8 +99,8 @@ def seen_by_duckdb(root: Path) -> list[Row]:
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute(f"LOAD '{extension}'")
         connection.execute("SET TimeZone = 'UTC'")
-        found = connection.execute(f"SELECT * FROM delta_scan('{root}') ORDER BY id")
-        return list(found.to_arrow_table().to_pylist())
+        relation = connection.execute(f"SELECT * FROM delta_scan('{root}') ORDER BY id")
+        return list(relation.to_arrow_table().to_pylist())
 
 
 def seen_by_delta_rs(root: Path) -> list[Row]:
@@ -111,6 +113,6 @@ def _positions(storage: Storage, file: DataFile, keys: pa.Array) -> np.ndarray:
     schema = pq.read_schema(file.path)
     ids = [int(field.metadata[FIELD_ID]) for field in schema]
     name = schema.names[ids.index(storage.field_id("id"))]
-    found = pq.read_table(file.path, columns=[name]).column(0)
-    mask = pc.is_in(found.cast(pa.int64()), value_set=keys.cast(pa.int64()))
+    key_column = pq.read_table(file.path, columns=[name]).column(0)
+    mask = pc.is_in(key_column.cast(pa.int64()), value_set=keys.cast(pa.int64()))
     return np.flatnonzero(mask.to_numpy()).astype(np.uint32)

@@ -49,9 +49,9 @@ def other(lake: Lake, kernel_spark: SparkSession, tmp_path: Path) -> LakeTable:
     """The table, as somebody else has it."""
     table = lake.create(ORDERS, SCHEMA, {})
     apply(table, 1, [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
-    found = FORMAT.open(kernel_spark, {"path": str(tmp_path / "lake")}).table(ORDERS)
-    assert found is not None
-    return found
+    lake_table = FORMAT.open(kernel_spark, {"path": str(tmp_path / "lake")}).table(ORDERS)
+    assert lake_table is not None
+    return lake_table
 
 
 def test_a_compaction_in_between_is_a_conflict_and_the_next_beginning_works(

@@ -44,8 +44,8 @@ def test_only_the_sessions_catalog_is_taken(tmp_path: Path) -> None:
 
 def test_the_properties_of_the_guide_are_taken() -> None:
     text = block("docs/guides/replicas.md", "catalog.name=spark_catalog").text
-    given, spark = read_text(text).split(OF_SPARK)
-    config = parse_configuration(read_mapping(SHOP | dict(given)))
+    properties, spark = read_text(text).split(OF_SPARK)
+    config = parse_configuration(read_mapping(SHOP | dict(properties)))
     assert DEFINITION.unknown_options(config) == []
     FORMAT.check(DEFINITION.own_options(config))
     assert DEFINITION.session_settings(config)["spark.sql.catalogImplementation"] == "hive"

@@ -38,8 +38,8 @@ def test_spark_reads_deletes_and_wider_columns_before_and_after_optimize(
     )
 
     def seen() -> list[tuple[int, str]]:
-        found = delta_spark.read.format("delta").load(f"{tmp_path}/orders")
-        return [(row.id, row.title) for row in found.orderBy("id").collect()]
+        frame = delta_spark.read.format("delta").load(f"{tmp_path}/orders")
+        return [(row.id, row.title) for row in frame.orderBy("id").collect()]
 
     assert seen() == expected
     bounded = delta_spark.read.format("delta").load(f"{tmp_path}/orders").where("id > 1000000")
@@ -57,10 +57,12 @@ def test_spark_reads_every_type(delta_spark: SparkSession, tmp_path: Path) -> No
     table = lake.create(TableName((), "all"), ALL, {})
     rows = [every_type(number) for number in range(1, 8)]
     apply(table, 1, rows, [])
-    found = delta_spark.read.format("delta").load(f"{tmp_path}/all").orderBy("id").toArrow()
+    arrow_table = delta_spark.read.format("delta").load(f"{tmp_path}/all").orderBy("id").toArrow()
     for column in ALL.columns:
-        seen = found.column(column.name).cast(column.type).to_pylist()
-        assert seen == pa.array([row.get(column.name) for row in rows], column.type).to_pylist()
+        read_values = arrow_table.column(column.name).cast(column.type).to_pylist()
+        assert (
+            read_values == pa.array([row.get(column.name) for row in rows], column.type).to_pylist()
+        )
     only = delta_spark.read.format("delta").load(f"{tmp_path}/all")
     assert only.where("at = timestamp'2024-02-29 23:59:59.999998Z'").count() == 1
     assert only.where("price >= 0.43 and text > 'Zürich'").count() == 1

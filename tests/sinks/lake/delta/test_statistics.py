@@ -254,10 +254,13 @@ def _storage(
     def field(name: str, kind: pa.DataType) -> Field:
         number = next(numbers)
         metadata = {ID: number + 1, PHYSICAL_NAME: f"p{number}"}
-        made: Any = delta_type(name, kind)
+        field_type: Any = delta_type(name, kind)
         if pa.types.is_struct(kind):
-            made = {"type": "struct", "fields": [field(each.name, each.type) for each in kind]}
-        return {"name": name, "type": made, "nullable": True, "metadata": metadata}
+            field_type = {
+                "type": "struct",
+                "fields": [field(each.name, each.type) for each in kind],
+            }
+        return {"name": name, "type": field_type, "nullable": True, "metadata": metadata}
 
     fields = [field(each.name, each.type) for each in rows.schema]
     columns = tuple(Column(each.name, each.type) for each in rows.schema)

@@ -123,8 +123,8 @@ def test_large_arrow_types_are_written_as_small_ones(lake: Lake, tmp_path: Path)
         rows = rows.set_column(rows.schema.get_field_index(name), name, rows[name].cast(large))
     file = transaction.storage.write_rows(rows, "large")
     transaction.commit(TableChange([file]), batch_properties(1))
-    (seen,) = seen_by_delta_rs(tmp_path / "lake/shop/orders")
-    assert seen == arrow_rows(ALL, [every_type(1)]).to_pylist()[0]
+    (read_row,) = seen_by_delta_rs(tmp_path / "lake/shop/orders")
+    assert read_row == arrow_rows(ALL, [every_type(1)]).to_pylist()[0]
 
 
 def test_many_batches_with_checkpoints_between_them_equal_a_replay(

@@ -28,12 +28,12 @@ def main(warehouse: str) -> None:
     jars = ",".join(map(str, iceberg_jars()))
     session = build_session("committer", master="local[1]", settings={"spark.jars": jars}, jvm=jvm)
     lake = FORMAT.open(session, {"warehouse": warehouse})
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     assert jvm._process is not None
     print(jvm._process.pid, flush=True)
     for rows, deleted in batches(1):
-        kept.apply(rows, deleted)
-        print(kept.batch, flush=True)
+        kept_table.apply(rows, deleted)
+        print(kept_table.batch, flush=True)
 
 
 if __name__ == "__main__":

@@ -76,12 +76,12 @@ class KeptTable:
         vectors: list[tuple[DataFile, str, int]] = []
         removed = []
         for place, file in enumerate(begun.files):
-            found = positions(begun, file, keys)
+            file_positions = positions(begun, file, keys)
             dead = begun.storage.read_vector(file)
             assert len(dead) == file.deleted
-            if not set(found) - set(dead):
+            if not set(file_positions) - set(dead):
                 continue
-            dead.update(found)
+            dead.update(file_positions)
             if len(dead) == file.rows:
                 removed.append(file)
             else:

@@ -88,13 +88,13 @@ def _handler(served: RestCatalog) -> type[BaseHTTPRequestHandler]:
                 text = _error(status, "RuntimeException", "the catalog has no time")
             else:
                 try:
-                    made = served.answer(self.command, path, body)
-                    status = 404 if made is None else 200
-                    if made is not None:
+                    answer = served.answer(self.command, path, body)
+                    status = 404 if answer is None else 200
+                    if answer is not None:
                         text = (
-                            made
-                            if isinstance(made, str)
-                            else served.mapper.writeValueAsString(made)
+                            answer
+                            if isinstance(answer, str)
+                            else served.mapper.writeValueAsString(answer)
                         )
                 except Exception as error:  # noqa: BLE001
                     status, kind = _kind(str(error))

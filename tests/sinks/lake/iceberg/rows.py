@@ -101,5 +101,5 @@ def by_duckdb(warehouse: Path, query: str, name: TableName = NAME) -> list[tuple
             folder = os.path.dirname(module.__file__)
             (file,) = glob.glob(f"{folder}/**/*.duckdb_extension", recursive=True)
             connection.execute(f"LOAD '{file}'")
-        found = connection.execute(query.replace("{table}", f"iceberg_scan('{metadata}')"))
-        return found.fetchall()
+        relation = connection.execute(query.replace("{table}", f"iceberg_scan('{metadata}')"))
+        return relation.fetchall()

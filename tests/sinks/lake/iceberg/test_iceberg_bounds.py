@@ -122,9 +122,9 @@ def storage(schema: TableSchema, folder: Path) -> IcebergStorage:
 
 def bounds_of(kind: pa.DataType, values: list[Any], folder: Path) -> tuple[Any, Any]:
     schema = TableSchema((Column("v", kind),), ("v",))
-    kept = storage(schema, folder)
-    file = kept.write_rows(pa.table({"v": pa.array(values, kind)}), "f")
-    return file.bounds.get(kept.field_id("v"), (None, None))
+    file_storage = storage(schema, folder)
+    file = file_storage.write_rows(pa.table({"v": pa.array(values, kind)}), "f")
+    return file.bounds.get(file_storage.field_id("v"), (None, None))
 
 
 def test_a_column_with_nan_has_no_bounds_and_says_how_many(tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_storage_can_be_pickled(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = TableSchema((Column("v", pa.int64()),), ("v",))
-    kept = storage(schema, tmp_path)
+    file_storage = storage(schema, tmp_path)
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     with pytest.raises(HeadraceError, match="No space left"):
-        kept.write_rows(pa.table({"v": [1]}), "f")
+        file_storage.write_rows(pa.table({"v": [1]}), "f")
     assert list((tmp_path / "data").iterdir()) == []

@@ -52,47 +52,47 @@ def key_column(name: str = "id") -> Column:
 
 def test_batches_leave_the_rows_that_a_replay_leaves(lake: Lake, tmp_path: Path) -> None:
     chosen = random.Random(7)
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(60)])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(60)])
     for batch in range(8):
-        keys = sorted(kept.rows)
+        keys = sorted(kept_table.rows)
         changed = chosen.sample(keys, 12)
-        back = [number for number in range(60) if number not in kept.rows][:3]
+        back = [number for number in range(60) if number not in kept_table.rows][:3]
         new = [*back, *range(100 + 5 * batch, 105 + 5 * batch)]
         rows = [row(number, small=batch) for number in [*changed[:8], *new]]
-        kept.apply(rows, changed[8:])
+        kept_table.apply(rows, changed[8:])
         if batch == 4:
-            assert compact(kept.table) > 2
-        assert by_pyiceberg(tmp_path) == kept.expected()
+            assert compact(kept_table.table) > 2
+        assert by_pyiceberg(tmp_path) == kept_table.expected()
     counted = by_duckdb(tmp_path, "SELECT count(*), sum(small), sum(price) FROM {table}")
-    rows = kept.expected()
+    rows = kept_table.expected()
     assert counted == [(len(rows), sum(r["small"] for r in rows), sum(r["price"] for r in rows))]
     # What a new process reads is what this one followed from commit to commit.
     again = found(lake).begin(NO_CHANGE).files
-    followed = kept.table.begin(NO_CHANGE).files
-    shown = [
+    followed = kept_table.table.begin(NO_CHANGE).files
+    file_lists = [
         sorted((f.path, f.rows, f.size, f.deleted, f.bounds) for f in files)
         for files in (again, followed)
     ]
-    assert shown[0] == shown[1]
+    assert file_lists[0] == file_lists[1]
 
 
 def test_a_file_without_rows_left_is_removed_with_its_vector(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2)])
-    kept.apply([row(3)], [1])
-    kept.apply([], [2])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1), row(2)])
+    kept_table.apply([row(3)], [1])
+    kept_table.apply([], [2])
     (left,) = found(lake).begin(NO_CHANGE).files
     assert (left.rows, left.deleted) == (1, 0)
     assert pyiceberg_table(tmp_path).current_snapshot().summary["total-delete-files"] == "0"
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_all_rows_are_replaced_in_one_commit(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2)])
-    kept.apply([row(3)], [1])
-    begun = kept.table.begin(NO_CHANGE)
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1), row(2)])
+    kept_table.apply([row(3)], [1])
+    begun = kept_table.table.begin(NO_CHANGE)
     fresh = begun.storage.write_rows(table_of(EVERY_TYPE, [row(9)]), "after-truncate")
     begun.commit(TableChange([fresh], removed=begun.files), {BATCH: "3"})
     assert by_pyiceberg(tmp_path) == table_of(EVERY_TYPE, [row(9)]).to_pylist()
@@ -113,12 +113,12 @@ def test_columns_change_with_the_rows_that_need_it(lake: Lake, tmp_path: Path) -
         ),
         ("id",),
     )
-    kept = KeptTable(lake.create(NAME, schema, {}))
+    kept_table = KeptTable(lake.create(NAME, schema, {}))
     first: dict[str, Any] = {
         "id": 1, "small": 5, "ratio": 0.5, "price": Decimal("1.50"), "gone": "x",
         "old.name": "n", "list": [1], "place": {"x": 1},
     }  # fmt: skip
-    kept.apply([first, {"id": 2}])
+    kept_table.apply([first, {"id": 2}])
     change = ColumnChange(
         added=(Column("extra.text", pa.string(), "new"), Column("gone", pa.int64())),
         dropped=("gone",),
@@ -137,25 +137,27 @@ def test_columns_change_with_the_rows_that_need_it(lake: Lake, tmp_path: Path) -
         "id": 3, "small": 1 << 40, "ratio": 0.1, "price": Decimal("1234567890.12"), "gone": 7,
         "new name": "m", "list": [1 << 40], "place": {"x": 1 << 40, "y": "y"}, "extra.text": "e",
     }  # fmt: skip
-    kept.apply([large], change=change)
+    kept_table.apply([large], change=change)
     assert len(pyiceberg_table(tmp_path).snapshots()) == snapshots + 1
-    kept.rows[1] = {
+    kept_table.rows[1] = {
         "id": 1, "small": 5, "ratio": 0.5, "price": Decimal("1.50"), "new name": "n",
         "list": [1], "place": {"x": 1},
     }  # fmt: skip
-    assert [c.name for c in kept.table.schema().columns] == [
+    assert [c.name for c in kept_table.table.schema().columns] == [
         "id", "small", "ratio", "price", "new name", "list", "place", "extra.text", "gone",
     ]  # fmt: skip
-    assert kept.table.schema().column("small") == Column("small", pa.int64(), "wider")
-    assert kept.table.schema().column("new name") == Column(
+    assert kept_table.table.schema().column("small") == Column("small", pa.int64(), "wider")
+    assert kept_table.table.schema().column("new name") == Column(
         "new name", pa.string(), "it had another one"
     )
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
     assert by_duckdb(
         tmp_path, 'SELECT id, small, price, gone, "new name" FROM {table} ORDER BY 1'
-    ) == [(r["id"], r["small"], r["price"], r["gone"], r["new name"]) for r in kept.expected()]
-    kept.apply([{"id": 1, "small": 6}], [2])  # bounds of files of before are those of the key
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    ) == [
+        (r["id"], r["small"], r["price"], r["gone"], r["new name"]) for r in kept_table.expected()
+    ]
+    kept_table.apply([{"id": 1, "small": 6}], [2])  # bounds of files of before are those of the key
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_a_key_column_is_renamed_and_widened(lake: Lake) -> None:
@@ -198,9 +200,9 @@ def test_a_change_that_iceberg_refuses_is_named(lake: Lake, change: ColumnChange
 
 
 def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(3):
-        kept.apply([row(number), row(5, small=number)])
+        kept_table.apply([row(number), row(5, small=number)])
     old = {file.path for file in found(lake).begin(NO_CHANGE).files}
     table = found(lake)
     compact(table)  # the snapshot that is left has no batch in it
@@ -210,27 +212,27 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
     assert again.properties()[BATCH] == "3"
     assert again.properties()[QUERY] == "q"
     assert again.foreign_changes() == []
-    kept.apply([row(5, small=7)], [1])
-    kept.table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    kept_table.apply([row(5, small=7)], [1])
+    kept_table.table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
     assert not any(Path(path).exists() for path in old)
-    kept.apply([row(2, small=8)])
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    kept_table.apply([row(2, small=8)])
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_a_snapshot_expires_by_the_time_at_which_another_one_replaced_it(
     lake: Lake, tmp_path: Path
 ) -> None:
-    kept, times = KeptTable(lake.create(NAME, EVERY_TYPE, {})), list[dt.datetime]()
+    kept_table, times = KeptTable(lake.create(NAME, EVERY_TYPE, {})), list[dt.datetime]()
     versions = []
     for number in range(4):
-        kept.apply([row(number)])
-        versions.append(int(kept.table.version()))
-        made = pyiceberg_table(tmp_path).snapshots()[-1].timestamp_ms
-        times.append(dt.datetime.fromtimestamp((made + 1) / 1000, dt.UTC))
+        kept_table.apply([row(number)])
+        versions.append(int(kept_table.table.version()))
+        committed_ms = pyiceberg_table(tmp_path).snapshots()[-1].timestamp_ms
+        times.append(dt.datetime.fromtimestamp((committed_ms + 1) / 1000, dt.UTC))
         time.sleep(0.01)  # snapshots differ in milliseconds
-    kept.table.expire(times[0] - dt.timedelta(days=1))
+    kept_table.table.expire(times[0] - dt.timedelta(days=1))
     assert [each.snapshot_id for each in pyiceberg_table(tmp_path).snapshots()] == versions
-    kept.table.expire(times[1])
+    kept_table.table.expire(times[1])
     assert [each.snapshot_id for each in pyiceberg_table(tmp_path).snapshots()] == versions[1:]
     read = pyiceberg_table(tmp_path).scan(snapshot_id=versions[1]).to_arrow()
     assert sorted(read.column("id").to_pylist()) == [0, 1]
@@ -247,19 +249,19 @@ def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:
 
 
 def test_a_compaction_between_begin_and_commit_is_a_conflict(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(10)])
-    kept.apply([row(20)], [3])
-    begun = kept.table.begin(NO_CHANGE)
-    change = kept.prepare(begun, [row(4, small=77)], [5])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(10)])
+    kept_table.apply([row(20)], [3])
+    begun = kept_table.table.begin(NO_CHANGE)
+    change = kept_table.prepare(begun, [row(4, small=77)], [5])
     compact(found(lake))
     with pytest.raises(HeadraceError) as raised:
         begun.commit(change, {BATCH: "3"})
     assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    kept.apply([row(4, small=77)], [5])
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    assert kept.table.properties()[BATCH] == "3"
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    kept_table.apply([row(4, small=77)], [5])
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    assert kept_table.table.properties()[BATCH] == "3"
 
 
 @pytest.mark.parametrize("files", [slice(1), slice(1, 3), slice(3)])
@@ -267,24 +269,24 @@ def test_a_compaction_of_files_that_are_removed_is_a_conflict(
     lake: Lake, tmp_path: Path, files: slice
 ) -> None:
     """The conflict is of one file of several, or of all of them."""
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    kept.apply([row(2), row(3)])
-    kept.apply([row(4)], [3])
-    begun = kept.table.begin(NO_CHANGE)
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    kept_table.apply([row(2), row(3)])
+    kept_table.apply([row(4)], [3])
+    begun = kept_table.table.begin(NO_CHANGE)
     change = TableChange(removed=begun.files[files])
     compact(found(lake))
     with pytest.raises(HeadraceError) as raised:
         begun.commit(change, {BATCH: "9"})
     assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    begun = kept.table.begin(NO_CHANGE)
-    change = kept.prepare(begun, [row(2)], [])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    begun = kept_table.table.begin(NO_CHANGE)
+    change = kept_table.prepare(begun, [row(2)], [])
     other = found(lake)
     others = other.begin(NO_CHANGE)
     added = others.storage.write_rows(table_of(EVERY_TYPE, [row(1)]), "somebody-else")
@@ -292,8 +294,8 @@ def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
     with pytest.raises(HeadraceError) as raised:
         begun.commit(change, {QUERY: "q", BATCH: "2"})
     assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
-    kept.table.refresh()
-    (change_of_others,) = kept.table.foreign_changes()
+    kept_table.table.refresh()
+    (change_of_others,) = kept_table.table.foreign_changes()
     assert change_of_others == (
         f"Snapshot {other.version()} of an unnamed writer: append (added-records 1)"
     )
@@ -302,9 +304,9 @@ def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
 def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_is_returned(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    table = kept.table
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    table = kept_table.table
     assert isinstance(table, IcebergTable)
     before, refuses = table.version(), True
 
@@ -325,25 +327,25 @@ def test_a_state_that_cannot_be_read_after_a_commit_is_read_before_its_version_i
     monkeypatch.setattr(table, "_table", Refusing(table._table))
     begun = table.begin(NO_CHANGE)
     rows = begun.storage.write_rows(table_of(EVERY_TYPE, [row(2)]), "2")
-    made = begun.commit(TableChange([rows]), {QUERY: "q", BATCH: "2"})
-    assert made != before
-    for told in (table.version, table.properties, table.schema):
+    committed_version = begun.commit(TableChange([rows]), {QUERY: "q", BATCH: "2"})
+    assert committed_version != before
+    for reading in (table.version, table.properties, table.schema):
         with pytest.raises(HeadraceError, match="no answer"):
-            told()
+            reading()
     refuses = False
-    assert table.version() == made
+    assert table.version() == committed_version
     assert table.properties()[BATCH] == "2"
 
 
 def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    begun = kept.table.begin(NO_CHANGE)
-    change = kept.prepare(begun, [row(2)], [])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    begun = kept_table.table.begin(NO_CHANGE)
+    change = kept_table.prepare(begun, [row(2)], [])
     other = found(lake)
     other.begin(ColumnChange(added=(Column("theirs", pa.string()),))).commit(TableChange(), {})
     begun.commit(change, {BATCH: "1"})  # rows without a value for it
-    assert kept.table.schema().column("theirs") == Column("theirs", pa.string())
-    begun = kept.table.begin(ColumnChange(dropped=("theirs",)))
+    assert kept_table.table.schema().column("theirs") == Column("theirs", pa.string())
+    begun = kept_table.table.begin(ColumnChange(dropped=("theirs",)))
     other.begin(ColumnChange(added=(Column("more", pa.string()),))).commit(TableChange(), {})
     with pytest.raises(HeadraceError) as raised:
         begun.commit(TableChange(), {BATCH: "2"})
@@ -351,23 +353,23 @@ def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
 
 
 def test_a_harmless_compaction_is_kept_between_batches(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(5)])
-    kept.apply([row(2, small=1)])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(5)])
+    kept_table.apply([row(2, small=1)])
     compact(found(lake))
-    kept.apply([row(3, small=1)], [4])
-    assert kept.table.foreign_changes() == []
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    kept_table.apply([row(3, small=1)], [4])
+    assert kept_table.table.foreign_changes() == []
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_tables_commit_side_by_side(lake: Lake, tmp_path: Path) -> None:
     names = [TableName(("shop", "deep"), f"t{number}") for number in range(5)]
 
     def keep(name: TableName) -> list[dict[str, Any]]:
-        kept = KeptTable(lake.create(name, EVERY_TYPE, {}))
+        kept_table = KeptTable(lake.create(name, EVERY_TYPE, {}))
         for batch in range(4):
-            kept.apply([row(number, small=batch) for number in range(batch, batch + 3)])
-        return kept.expected()
+            kept_table.apply([row(number, small=batch) for number in range(batch, batch + 3)])
+        return kept_table.expected()
 
     with ThreadPoolExecutor(5) as threads:
         expected = list(threads.map(keep, names))
@@ -376,24 +378,24 @@ def test_tables_commit_side_by_side(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_commit_waits_for_a_long_one_of_somebody_else(lake: Lake, tmp_path: Path) -> None:
     """SQLite's driver waits for three seconds unless its options say more."""
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     with (
         closing(sqlite3.connect(tmp_path / "catalog.db", check_same_thread=False)) as other,
         ThreadPoolExecutor(1) as thread,
     ):
         other.execute("BEGIN EXCLUSIVE")
-        committing = thread.submit(kept.apply, [row(1)])
+        committing = thread.submit(kept_table.apply, [row(1)])
         with pytest.raises(TimeoutError):
             committing.result(5)
         other.rollback()
         committing.result()
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2)])
-    begun = kept.table.begin(NO_CHANGE)
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1), row(2)])
+    begun = kept_table.table.begin(NO_CHANGE)
     rows = begun.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "7-lost")
     dead = begun.storage.read_vector(begun.files[0])
     dead.add(0)
@@ -401,9 +403,9 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
     assert Path(rows.path).name == "7-lost.parquet"
     assert begun.storage.sweep("7-") == 2
     assert begun.storage.sweep("7-") == 0
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    kept.apply([row(3)], [1])
-    begun = kept.table.begin(NO_CHANGE)
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    kept_table.apply([row(3)], [1])
+    begun = kept_table.table.begin(NO_CHANGE)
     assert any(file.vector for file in begun.files)
     assert begun.storage.sweep("b", begun.files) == 0
     assert begun.storage.sweep("b2-", begun.files[:0]) == 2
@@ -411,10 +413,10 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
 
 def test_several_vectors_in_a_puffin_file_of_somebody_else_are_read(lake: Lake) -> None:
     """Spark's writer makes such files."""
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2), row(3)])
-    kept.apply([row(4), row(5)])
-    begun = kept.table.begin(NO_CHANGE)
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1), row(2), row(3)])
+    kept_table.apply([row(4), row(5)])
+    begun = kept_table.table.begin(NO_CHANGE)
     first, second = begun.files
     written = [
         json.loads(begun.storage.write_vector(file, BitMap([place]), f"v{place}"))
@@ -435,9 +437,9 @@ def test_several_vectors_in_a_puffin_file_of_somebody_else_are_read(lake: Lake) 
     positions = {file.path: list(read.storage.read_vector(file)) for file in read.files}
     assert positions == {first.path: [0], second.path: [1]}
     for key in (1, 5):
-        del kept.rows[key]
+        del kept_table.rows[key]
     again = KeptTable(found(lake))
-    again.rows = kept.rows
+    again.rows = kept_table.rows
     again.apply([row(2, small=9)])
     left = found(lake).begin(NO_CHANGE)
     assert sorted(file.rows - file.deleted for file in left.files) == [1, 1, 1]

@@ -41,8 +41,8 @@ class Catalog:
     def options(self, folder: Path, user: str | None = None, **more: str) -> dict[str, str]:
         """Options of the sink with a login; `more` has `_` for `.`."""
         login = {"catalog.jdbc.user": user or self.owner, "catalog.jdbc.password": PASSWORD}
-        own = {"warehouse": str(folder / "lake"), "catalog.uri": self.uri()} | login
-        return own | {name.replace("_", "."): value for name, value in more.items()}
+        catalog_options = {"warehouse": str(folder / "lake"), "catalog.uri": self.uri()} | login
+        return catalog_options | {name.replace("_", "."): value for name, value in more.items()}
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +272,6 @@ def test_a_password_in_an_address_is_hidden_whatever_its_characters(
 ) -> None:
     first, next_one = separators
     uri = f"jdbc:product://host/db{first}user=u{next_one}password={secret}{next_one}ssl=true"
-    made = IcebergOptions.of({"warehouse": "/lake", "catalog.uri": uri})
-    assert secret not in made.safe(f"Failed to connect: {uri}: no")
-    assert CatalogDatabase(made).address == "jdbc:product://host/db"
+    options = IcebergOptions.of({"warehouse": "/lake", "catalog.uri": uri})
+    assert secret not in options.safe(f"Failed to connect: {uri}: no")
+    assert CatalogDatabase(options).address == "jdbc:product://host/db"

@@ -50,19 +50,19 @@ def test_a_killed_commit_leaves_nothing_but_files_of_its_name(
     killed_after(tmp_path, 3, seconds)
     table = lake.table(NAME)
     assert table is not None
-    kept = KeptTable(table)
-    kept.batch = int(table.properties()[BATCH])
-    assert kept.batch >= 3
-    for rows, deleted in islice(batches(1), kept.batch):
-        kept.rows |= {each["id"]: each for each in rows}
+    kept_table = KeptTable(table)
+    kept_table.batch = int(table.properties()[BATCH])
+    assert kept_table.batch >= 3
+    for rows, deleted in islice(batches(1), kept_table.batch):
+        kept_table.rows |= {each["id"]: each for each in rows}
         for key in deleted:
-            kept.rows.pop(key, None)
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    assert numbers(tmp_path) <= {*range(1, kept.batch + 2)}
+            kept_table.rows.pop(key, None)
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    assert numbers(tmp_path) <= {*range(1, kept_table.batch + 2)}
     begun = table.begin(NO_CHANGE)
-    begun.storage.sweep(f"b{kept.batch + 1}-")
-    assert numbers(tmp_path) == {*range(1, kept.batch + 1)}
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    for rows, deleted in islice(batches(kept.batch + 1), 2):
-        kept.apply(rows, deleted)
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    begun.storage.sweep(f"b{kept_table.batch + 1}-")
+    assert numbers(tmp_path) == {*range(1, kept_table.batch + 1)}
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    for rows, deleted in islice(batches(kept_table.batch + 1), 2):
+        kept_table.apply(rows, deleted)
+    assert by_pyiceberg(tmp_path) == kept_table.expected()

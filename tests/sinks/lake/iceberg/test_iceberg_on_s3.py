@@ -49,37 +49,37 @@ def rows(read: IcebergOnS3) -> list[dict[str, Any]]:
 def test_a_table_on_s3_takes_rows_deletes_and_compaction(
     lake: Lake, read: IcebergOnS3, s3: S3Server
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(20)])
-    kept.apply([row(2, small=1), row(30)], [3, 4])
-    assert rows(read) == kept.expected()
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(20)])
+    kept_table.apply([row(2, small=1), row(30)], [3, 4])
+    assert rows(read) == kept_table.expected()
     assert read.vectors("shop", "items") == 1
     # A fresh catalog reads the vectors that are there, and adds to them.
     again = lake.table(NAME)
     assert again is not None
-    kept.table = again
-    kept.apply([row(7, small=9)], [2])
-    assert rows(read) == kept.expected()
-    assert compact(kept.table) == 3
-    assert rows(read) == kept.expected()
+    kept_table.table = again
+    kept_table.apply([row(7, small=9)], [2])
+    assert rows(read) == kept_table.expected()
+    assert compact(kept_table.table) == 3
+    assert rows(read) == kept_table.expected()
     assert read.vectors("shop", "items") == 0
-    begun = kept.table.begin(NO_CHANGE)
-    kept.batch += 1
-    kept.prepare(begun, [row(50)], [5])
-    assert begun.storage.sweep(f"b{kept.batch}-") == 2  # of a batch that was never committed
-    kept.apply([row(60)])
-    kept.table.expire(dt.datetime.now(dt.UTC))
+    begun = kept_table.table.begin(NO_CHANGE)
+    kept_table.batch += 1
+    kept_table.prepare(begun, [row(50)], [5])
+    assert begun.storage.sweep(f"b{kept_table.batch}-") == 2  # of a batch that was never committed
+    kept_table.apply([row(60)])
+    kept_table.table.expire(dt.datetime.now(dt.UTC))
     left = {path for path in s3.objects(read.bucket) if "/data/" in path}
-    assert left == {file.path for file in kept.table.begin(NO_CHANGE).files}
-    assert rows(read) == kept.expected()
+    assert left == {file.path for file in kept_table.table.begin(NO_CHANGE).files}
+    assert rows(read) == kept_table.expected()
 
 
 def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: IcebergOnS3) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(5)])
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(5)])
     replica = Replica(lake, NAME, ReplicaOptions(), HereRunner(), SourceComments(lambda: None))
     former = json.loads(json.dumps(replica.files()))  # as the request to copy it has them
-    kept.apply([row(number) for number in range(3, 9)])
+    kept_table.apply([row(number) for number in range(3, 9)])
     replica.remove(former, "")
     assert [each["id"] for each in rows(read)] == list(range(3, 9))
 
@@ -87,14 +87,14 @@ def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: I
 def test_small_files_on_s3_are_merged_by_tasks_of_spark(
     lake: Lake, read: IcebergOnS3, spark: SparkSession, tmp_path: Path
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(10):
-        kept.apply([row(number), row(number + 1)], [])
+        kept_table.apply([row(number), row(number + 1)], [])
     runner = SparkRunner(spark.sparkContext)
-    (done,) = maintain(lake, tmp_path, [NAME], runner, dt.datetime.now(dt.UTC))
-    assert (done.merged, done.made) == (10, 1)
+    (maintenance,) = maintain(lake, tmp_path, [NAME], runner, dt.datetime.now(dt.UTC))
+    assert (maintenance.merged, maintenance.made) == (10, 1)
     assert read.files("shop", "items") == 1
-    assert rows(read) == kept.expected()
+    assert rows(read) == kept_table.expected()
 
 
 def test_a_rest_catalog_keeps_tables_on_s3(
@@ -107,11 +107,11 @@ def test_a_rest_catalog_keeps_tables_on_s3(
     del options["warehouse"]
     rest = FORMAT.open(spark, options | {"catalog.token": token})
     try:
-        kept = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
-        kept.apply([row(number) for number in range(5)])
-        kept.apply([row(2, small=1)], [3])
-        assert rows(read) == kept.expected()
-        error = kept.conflict(lake, [row(4, small=1)])
+        kept_table = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
+        kept_table.apply([row(number) for number in range(5)])
+        kept_table.apply([row(2, small=1)], [3])
+        assert rows(read) == kept_table.expected()
+        error = kept_table.conflict(lake, [row(4, small=1)])
         assert (error.code, error.retriable) == ("replicas.conflict", True)
     finally:
         rest.close()

@@ -57,19 +57,22 @@ def test_options_that_cannot_be_are_named(options: Mapping[str, str], code: str,
 
 
 def test_a_jdbc_catalog_is_in_the_warehouse_unless_another_is_named() -> None:
-    made = IcebergOptions.of(WAREHOUSE)
-    assert made.properties["uri"] == "jdbc:sqlite:/lake/catalog.db"
-    assert made.catalog == "headrace"
-    assert made.properties["jdbc.busy_timeout"] == "30000"
+    iceberg_options = IcebergOptions.of(WAREHOUSE)
+    assert iceberg_options.properties["uri"] == "jdbc:sqlite:/lake/catalog.db"
+    assert iceberg_options.catalog == "headrace"
+    assert iceberg_options.properties["jdbc.busy_timeout"] == "30000"
     other = {
         "catalog.uri": "jdbc:other://host/db",
         "catalog.name": "lake",
         "catalog.jdbc.user": "u",
     }
-    made = IcebergOptions.of(WAREHOUSE | other)
-    assert (made.catalog, made.properties["uri"]) == ("lake", "jdbc:other://host/db")
-    assert made.properties["jdbc.user"] == "u"
-    assert "jdbc.busy_timeout" not in made.properties
+    iceberg_options = IcebergOptions.of(WAREHOUSE | other)
+    assert (iceberg_options.catalog, iceberg_options.properties["uri"]) == (
+        "lake",
+        "jdbc:other://host/db",
+    )
+    assert iceberg_options.properties["jdbc.user"] == "u"
+    assert "jdbc.busy_timeout" not in iceberg_options.properties
 
 
 @pytest.mark.parametrize("warehouse", ["name", "arn:aws:s3tables:x", "file:/a", "s3://a/b", ""])
@@ -114,9 +117,11 @@ def test_secrets_are_hidden_in_what_iceberg_says() -> None:
         "catalog.token": "t-o-k-e-n",
         "catalog.jdbc.password": "p-a-s-s",
     }
-    made = IcebergOptions.of(options)
-    said = made.safe("refused name:very-hidden, t-o-k-e-n and p-a-s-s at http://u:pwd1@host")
+    iceberg_options = IcebergOptions.of(options)
+    said = iceberg_options.safe(
+        "refused name:very-hidden, t-o-k-e-n and p-a-s-s at http://u:pwd1@host"
+    )
     for secret in ("very-hidden", "t-o-k-e-n", "p-a-s-s", "pwd1"):
         assert secret not in said
-        assert secret not in repr(made)
+        assert secret not in repr(iceberg_options)
     assert "refused" in said

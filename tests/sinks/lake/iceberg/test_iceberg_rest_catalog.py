@@ -44,29 +44,29 @@ def rest(server: RestCatalog, spark: SparkSession) -> Iterator[Lake]:
 
 def test_a_rest_catalog_keeps_a_table(rest: Lake, lake: Lake, tmp_path: Path) -> None:
     assert rest.table(NAME) is None
-    kept = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(number) for number in range(5)])
-    kept.apply([row(2, small=1)], [3])
-    assert by_pyiceberg(tmp_path) == kept.expected()
-    error = kept.conflict(lake, [row(4, small=1)])
+    kept_table = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(number) for number in range(5)])
+    kept_table.apply([row(2, small=1)], [3])
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
+    error = kept_table.conflict(lake, [row(4, small=1)])
     assert (error.code, error.retriable) == ("replicas.conflict", True)
-    kept.apply([row(4, small=1)])
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    kept_table.apply([row(4, small=1)])
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_a_catalog_that_fails_can_be_asked_again(
     rest: Lake, server: RestCatalog, tmp_path: Path
 ) -> None:
-    kept = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
+    kept_table = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
     server.refuse = 500
     with pytest.raises(HeadraceError) as raised:
-        kept.apply([row(2)])
+        kept_table.apply([row(2)])
     assert (raised.value.code, raised.value.retriable) == ("replicas.not_written", True)
     assert "shop.items: could not commit" in raised.value.message
     server.refuse = None
-    kept.apply([row(2)])
-    assert by_pyiceberg(tmp_path) == kept.expected()
+    kept_table.apply([row(2)])
+    assert by_pyiceberg(tmp_path) == kept_table.expected()
 
 
 def test_a_catalog_that_does_not_know_us_is_named_without_the_token(

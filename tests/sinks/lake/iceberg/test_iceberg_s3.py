@@ -63,10 +63,12 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n", "S3A"])
 def test_the_schemes_of_s3_mean_the_same(scheme: str) -> None:
-    made = IcebergOptions.of(WAREHOUSE | {"warehouse": f"{scheme}://bucket//lake/"})
-    assert made.warehouse == made.properties["warehouse"] == "s3://bucket/lake"
-    assert made.s3 == S3Access()
-    assert made.properties["io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+    iceberg_options = IcebergOptions.of(WAREHOUSE | {"warehouse": f"{scheme}://bucket//lake/"})
+    assert (
+        iceberg_options.warehouse == iceberg_options.properties["warehouse"] == "s3://bucket/lake"
+    )
+    assert iceberg_options.s3 == S3Access()
+    assert iceberg_options.properties["io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
 
 
 @pytest.mark.parametrize("scheme", ["gs", "abfss", "hdfs"])
@@ -131,31 +133,50 @@ def test_options_that_cannot_be_on_s3_are_named(
 
 def test_both_clients_get_the_same_keys_endpoint_and_region() -> None:
     endpoint = {"catalog.s3.endpoint": "http://minio:9000/", "catalog.s3.region": "eu-north-1"}
-    made = IcebergOptions.of(WAREHOUSE | KEYS | endpoint | {"catalog.s3.session-token": "t0ken"})
-    assert made.s3 is not None
-    assert (made.s3.endpoint, made.s3.region) == ("http://minio:9000", "eu-north-1")
-    assert made.s3.key_id is not None
-    assert made.s3.secret_key is not None
-    assert made.s3.session_token is not None
-    assert made.s3.key_id.reveal() == "AKIAVERYHIDDEN" == made.properties["s3.access-key-id"]
-    assert made.s3.secret_key.reveal() == "t0p+s3/cret" == made.properties["s3.secret-access-key"]
-    assert made.s3.session_token.reveal() == "t0ken" == made.properties["s3.session-token"]
-    assert made.properties["client.region"] == "eu-north-1"
-    assert "s3.region" not in made.properties
-    said = made.safe("AKIAVERYHIDDEN and t0p+s3/cret, t0p%2Bs3%2Fcret with t0ken")
+    iceberg_options = IcebergOptions.of(
+        WAREHOUSE | KEYS | endpoint | {"catalog.s3.session-token": "t0ken"}
+    )
+    assert iceberg_options.s3 is not None
+    assert (iceberg_options.s3.endpoint, iceberg_options.s3.region) == (
+        "http://minio:9000",
+        "eu-north-1",
+    )
+    assert iceberg_options.s3.key_id is not None
+    assert iceberg_options.s3.secret_key is not None
+    assert iceberg_options.s3.session_token is not None
+    assert (
+        iceberg_options.s3.key_id.reveal()
+        == "AKIAVERYHIDDEN"
+        == iceberg_options.properties["s3.access-key-id"]
+    )
+    assert (
+        iceberg_options.s3.secret_key.reveal()
+        == "t0p+s3/cret"
+        == iceberg_options.properties["s3.secret-access-key"]
+    )
+    assert (
+        iceberg_options.s3.session_token.reveal()
+        == "t0ken"
+        == iceberg_options.properties["s3.session-token"]
+    )
+    assert iceberg_options.properties["client.region"] == "eu-north-1"
+    assert "s3.region" not in iceberg_options.properties
+    said = iceberg_options.safe("AKIAVERYHIDDEN and t0p+s3/cret, t0p%2Bs3%2Fcret with t0ken")
     for secret in ("AKIAVERYHIDDEN", "t0p+s3/cret", "t0p%2Bs3%2Fcret", "t0ken"):
         assert secret not in said
-        assert secret not in repr(made)
+        assert secret not in repr(iceberg_options)
 
 
 def test_a_region_is_that_of_the_environment_or_any_where_an_endpoint_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def region(**options: str) -> str | None:
-        made = IcebergOptions.of(WAREHOUSE | {f"catalog.{n}": text for n, text in options.items()})
-        assert made.s3 is not None
-        assert made.s3.region == made.properties.get("client.region", "")
-        return made.properties.get("client.region")
+        iceberg_options = IcebergOptions.of(
+            WAREHOUSE | {f"catalog.{n}": text for n, text in options.items()}
+        )
+        assert iceberg_options.s3 is not None
+        assert iceberg_options.s3.region == iceberg_options.properties.get("client.region", "")
+        return iceberg_options.properties.get("client.region")
 
     assert region() is None
     assert region(**{"s3.endpoint": "http://minio:9000"}) == "us-east-1"
@@ -189,7 +210,7 @@ def test_packages_of_s3_are_there_for_s3_only() -> None:
 
 
 def test_properties_of_debezium_server_iceberg_reach_both_clients() -> None:
-    given = {
+    properties = {
         "warehouse": "s3a://bucket/lake",
         "uri": "jdbc:sqlite:/x/catalog.db",
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
@@ -199,26 +220,26 @@ def test_properties_of_debezium_server_iceberg_reach_both_clients() -> None:
         "fs.s3a.access.key": "AKIAVERYHIDDEN",
         "fs.s3a.secret.key": "t0p+s3/cret",
     }
-    made = IcebergOptions.of(translated(given)).s3
-    same = {name.replace("fs.s3a.", "catalog.s3."): text for name, text in given.items()}
-    assert made is not None
-    assert made.is_path_style
-    assert made.endpoint == same["s3.endpoint"]
-    assert made.key_id is not None
-    assert made.key_id.reveal() == "AKIAVERYHIDDEN"
+    s3_access = IcebergOptions.of(translated(properties)).s3
+    same = {name.replace("fs.s3a.", "catalog.s3."): text for name, text in properties.items()}
+    assert s3_access is not None
+    assert s3_access.is_path_style
+    assert s3_access.endpoint == same["s3.endpoint"]
+    assert s3_access.key_id is not None
+    assert s3_access.key_id.reveal() == "AKIAVERYHIDDEN"
 
 
 def test_the_properties_of_the_guide_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CATALOG_PASSWORD", "p4ssw0rd")
-    given = block("docs/guides/replicas.md", "warehouse=s3").text
+    properties_text = block("docs/guides/replicas.md", "warehouse=s3").text
     sink = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
     lines = "".join(f"{name}={text}\n" for name, text in (SOURCE | sink).items())
-    config = parse_configuration(read_text(lines + given))
+    config = parse_configuration(read_text(lines + properties_text))
     assert DEFINITION.unknown_options(config) == []
-    made = IcebergOptions.of(DEFINITION.own_options(config))
-    assert made.warehouse == "s3://my-bucket/lake"
-    assert made.s3 == S3Access(region="eu-north-1")
-    assert made.properties["jdbc.password"] == "p4ssw0rd"
+    iceberg_options = IcebergOptions.of(DEFINITION.own_options(config))
+    assert iceberg_options.warehouse == "s3://my-bucket/lake"
+    assert iceberg_options.s3 == S3Access(region="eu-north-1")
+    assert iceberg_options.properties["jdbc.password"] == "p4ssw0rd"
 
 
 def test_a_bucket_is_in_the_name_of_the_host_unless_the_path_has_it_or_the_host_is_a_number() -> (
@@ -295,9 +316,9 @@ def test_wrong_keys_are_refused_for_good(s3: S3Server, key: str, answer: str) ->
     with pytest.raises(HeadraceError, match=answer):
         FORMAT.prove(options)
     access = IcebergOptions.of(options).s3
-    kept = IcebergStorage("shop.t", SCHEMA, access, options["warehouse"], FIELDS)
+    s3_storage = IcebergStorage("shop.t", SCHEMA, access, options["warehouse"], FIELDS)
     with pytest.raises(HeadraceError, match=answer) as raised:
-        kept.sweep("b1-")
+        s3_storage.sweep("b1-")
     assert (raised.value.code, raised.value.retriable) == ("replicas.storage_failed", False)
 
 
@@ -348,32 +369,32 @@ def test_a_task_reads_and_writes_with_the_keys_that_it_is_sent(s3: S3Server) -> 
 
 def test_a_large_file_goes_in_parts_and_has_the_size_that_is_noted(s3: S3Server) -> None:
     bucket = s3.bucket()
-    kept = storage(s3, bucket)
+    s3_storage = storage(s3, bucket)
     numbers = np.random.default_rng(7).integers(0, 1 << 62, 2_000_000)
     rows = pa.table({"id": numbers, "v": pa.nulls(len(numbers), pa.string())})
-    file = kept.write_rows(rows, "b1-f")
+    file = s3_storage.write_rows(rows, "b1-f")
     assert file.size > 11 << 20  # more than one part
     assert s3.objects(bucket) == {file.path: file.size}
 
 
 def test_a_sweep_takes_the_files_of_its_batch_alone(s3: S3Server) -> None:
     bucket = s3.bucket()
-    kept = storage(s3, bucket)
-    assert kept.sweep("b1-") == 0
+    s3_storage = storage(s3, bucket)
+    assert s3_storage.sweep("b1-") == 0
     rows = pa.table({"id": [1], "v": ["a"]})
-    files = [kept.write_rows(rows, name) for name in ("b1-f", "b1-g", "b11-f")]
-    kept.write_vector(files[0], bitmap([0]), "b1-v")
-    assert kept.sweep("b1-") == 3
+    files = [s3_storage.write_rows(rows, name) for name in ("b1-f", "b1-g", "b11-f")]
+    s3_storage.write_vector(files[0], bitmap([0]), "b1-v")
+    assert s3_storage.sweep("b1-") == 3
     assert list(s3.objects(bucket)) == [files[2].path]
     folder = files[2].path.rpartition("/")[0]
     assert sweep_files(s3.filesystem, folder, "b1") == 1
 
 
 def test_what_s3_refuses_for_good_is_not_tried_again(s3: S3Server) -> None:
-    kept = storage(s3, "nobodys")
+    s3_storage = storage(s3, "nobodys")
     rows = pa.table({"id": [1], "v": ["a"]})
     with pytest.raises(HeadraceError, match="NO_SUCH_BUCKET") as raised:
-        kept.write_rows(rows, "f")
+        s3_storage.write_rows(rows, "f")
     assert (raised.value.code, raised.value.retriable) == ("replicas.storage_failed", False)
     assert "s3://nobodys/lake/shop/t/data/f.parquet" in raised.value.message
 
@@ -382,9 +403,9 @@ def test_a_store_that_does_not_answer_is_tried_again(s3: S3Server) -> None:
     bucket = s3.bucket()
     file = storage(s3, bucket).write_rows(pa.table({"id": [1], "v": ["a"]}), "f")
     away = S3Access(f"http://127.0.0.1:{closed_port()}", "us-east-1")
-    kept = IcebergStorage("shop.t", SCHEMA, away, f"s3://{bucket}/lake/shop/t/data", FIELDS)
+    s3_storage = IcebergStorage("shop.t", SCHEMA, away, f"s3://{bucket}/lake/shop/t/data", FIELDS)
     with pytest.raises(HeadraceError, match="NETWORK_CONNECTION") as raised:
-        DataFileReader(kept, file)
+        DataFileReader(s3_storage, file)
     assert (raised.value.code, raised.value.retriable) == ("replicas.storage_failed", True)
 
 

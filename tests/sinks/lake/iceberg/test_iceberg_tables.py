@@ -61,10 +61,10 @@ def test_a_table_with_a_column_of_every_type_is_read_back(lake: Lake, tmp_path: 
     assert by_duckdb(tmp_path, "SELECT id, price, name FROM {table} ORDER BY id") == [
         (each["id"], each["price"], each["name"]) for each in expected
     ]
-    seen = pyiceberg_table(tmp_path)
-    assert seen.properties["comment"] == "everything for sale"
-    assert seen.schema().find_field("price").doc == "in euros"
-    assert table.version() == str(seen.current_snapshot().snapshot_id)
+    loaded_table = pyiceberg_table(tmp_path)
+    assert loaded_table.properties["comment"] == "everything for sale"
+    assert loaded_table.schema().find_field("price").doc == "in euros"
+    assert table.version() == str(loaded_table.current_snapshot().snapshot_id)
     assert lake.table(NAME).schema() == EVERY_TYPE  # type: ignore[union-attr]
     assert table.properties() == {
         "headrace.topic": "t",
@@ -187,9 +187,9 @@ def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
 def test_a_hadoop_catalog_keeps_a_table(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
     options = {"warehouse": (tmp_path / "hadoop").as_uri(), "catalog.type": "hadoop"}
     opened = FORMAT.open(spark, options)
-    kept = KeptTable(opened.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1), row(2)])
-    kept.apply([row(3)], [1])
+    kept_table = KeptTable(opened.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1), row(2)])
+    kept_table.apply([row(3)], [1])
     again = found(opened)
     assert again.properties()[BATCH] == "2"
     assert sum(f.rows - f.deleted for f in again.begin(NO_CHANGE).files) == 2
@@ -206,11 +206,11 @@ def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
     configuration.set("fs.defaultFS", "hdfs://nowhere:1")
     try:
         opened = FORMAT.open(spark, {"warehouse": str(tmp_path)})
-        kept = KeptTable(opened.create(name, EVERY_TYPE, {}))
-        kept.apply([row(1), row(2)])
-        kept.apply([row(3)], [1])
+        kept_table = KeptTable(opened.create(name, EVERY_TYPE, {}))
+        kept_table.apply([row(1), row(2)])
+        kept_table.apply([row(3)], [1])
         again = KeptTable(found(opened, name))
-        again.rows = kept.rows
+        again.rows = kept_table.rows
         again.apply([row(4)], [2])
         opened.close()
     finally:
@@ -220,60 +220,60 @@ def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
 
 
 def test_rows_that_others_deleted_in_expired_snapshots_are_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(3):
-        kept.apply([row(number)])
+        kept_table.apply([row(number)])
     other = found(lake)
     others = other.begin(NO_CHANGE)
     others.commit(TableChange(removed=others.files[:1]), {})
     compact(other)
     other.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
-    kept.table.refresh()
-    assert kept.table.foreign_changes() == [
+    kept_table.table.refresh()
+    assert kept_table.table.foreign_changes() == [
         "Snapshots that have expired: the table has 2 rows instead of 3"
     ]
 
 
 def test_a_rollback_by_others_is_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    first = kept.table.version()
-    kept.apply([row(2)])
-    last = kept.table.version()
-    assert kept.table.foreign_changes() == []
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    first = kept_table.table.version()
+    kept_table.apply([row(2)])
+    last = kept_table.table.version()
+    assert kept_table.table.foreign_changes() == []
     found(lake)._table.manageSnapshots().rollbackTo(int(first)).commit()
-    kept.table.refresh()
-    assert kept.table.foreign_changes() == [
+    kept_table.table.refresh()
+    assert kept_table.table.foreign_changes() == [
         f"Snapshot {last} of headrace was rolled back to {first}"
     ]
-    assert len(kept.table.begin(NO_CHANGE).files) == 1
+    assert len(kept_table.table.begin(NO_CHANGE).files) == 1
 
 
 def test_a_rollback_by_others_after_another_commit_of_theirs_is_named(lake: Lake) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    first = kept.table.version()
-    kept.apply([row(2)])
-    last = kept.table.version()
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    first = kept_table.table.version()
+    kept_table.apply([row(2)])
+    last = kept_table.table.version()
     other = found(lake)
     others = other.begin(NO_CHANGE)
     added = others.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "somebody-else")
     others.commit(TableChange([added]), {})
     other._table.manageSnapshots().rollbackTo(int(first)).commit()
-    kept.table.refresh()
+    kept_table.table.refresh()
     rolled_back = f"Snapshot {last} of headrace was rolled back to {first}"
-    assert kept.table.foreign_changes() == [rolled_back]
+    assert kept_table.table.foreign_changes() == [rolled_back]
     others = other.begin(NO_CHANGE)
     added = others.storage.write_rows(table_of(EVERY_TYPE, [row(4)]), "somebody-else-again")
     others.commit(TableChange([added]), {})
-    kept.table.refresh()
-    both = kept.table.foreign_changes()
+    kept_table.table.refresh()
+    both = kept_table.table.foreign_changes()
     assert [said.partition(" of ")[0] for said in both] == [
         f"Snapshot {last}",
         f"Snapshot {other.version()}",
     ]
-    kept.apply([row(5)])
-    assert kept.table.foreign_changes() == []
+    kept_table.apply([row(5)])
+    assert kept_table.table.foreign_changes() == []
 
 
 def expire_all(table: IcebergTable) -> None:
@@ -294,41 +294,41 @@ def overwrite(table: IcebergTable, rows: list[dict[str, Any]]) -> None:
 def test_a_rollback_by_others_to_a_snapshot_after_which_all_have_expired_is_named(
     lake: Lake,
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
-    kept.apply([row(1)])
-    first = kept.table.version()
-    kept.apply([row(1, small=7)])  # as many rows
-    last = kept.table.version()
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table.apply([row(1)])
+    first = kept_table.table.version()
+    kept_table.apply([row(1, small=7)])  # as many rows
+    last = kept_table.table.version()
     other = found(lake)
     other._table.manageSnapshots().rollbackTo(int(first)).commit()
     expire_all(other)
-    for table in (kept.table, found(lake)):
+    for table in (kept_table.table, found(lake)):
         table.refresh()
         assert table.foreign_changes() == [
             f"Snapshot {last} of headrace, which has expired, was rolled back to {first}"
         ]
     compact(other)
-    kept.table.refresh()
-    assert kept.table.foreign_changes() != []
+    kept_table.table.refresh()
+    assert kept_table.table.foreign_changes() != []
 
 
 def test_snapshots_of_others_that_have_expired_are_named_unless_all_that_are_left_are_harmless(
     lake: Lake,
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(3):
-        kept.apply([row(number)])
+        kept_table.apply([row(number)])
     other = found(lake)
     compact(other)
     expire_all(other)
-    kept.table.refresh()
-    assert kept.table.foreign_changes() == []  # only this one, and it moved no rows
-    kept.apply([row(3)])
-    assert kept.table.foreign_changes() == []
+    kept_table.table.refresh()
+    assert kept_table.table.foreign_changes() == []  # only this one, and it moved no rows
+    kept_table.apply([row(3)])
+    assert kept_table.table.foreign_changes() == []
     overwrite(other, [row(3, small=9)])
     compact(other)
     expire_all(other)
-    for table in (kept.table, found(lake)):
+    for table in (kept_table.table, found(lake)):
         table.refresh()
         assert table.foreign_changes() == [
             "1 snapshot(s) of other writers that expired unread and may have changed rows"
@@ -338,11 +338,11 @@ def test_snapshots_of_others_that_have_expired_are_named_unless_all_that_are_lef
 def test_headraces_own_compactions_and_expired_snapshots_are_no_changes_by_others(
     lake: Lake,
 ) -> None:
-    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept_table = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(6):
-        kept.apply([row(number)])
-        compact(kept.table, {QUERY: kept.table.properties()[QUERY]})
+        kept_table.apply([row(number)])
+        compact(kept_table.table, {QUERY: kept_table.table.properties()[QUERY]})
         expire_all(found(lake))
-        for table in (kept.table, found(lake)):
+        for table in (kept_table.table, found(lake)):
             table.refresh()
             assert table.foreign_changes() == []

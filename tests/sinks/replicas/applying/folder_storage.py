@@ -30,9 +30,9 @@ class FolderStorage:
         return self._ids[column]
 
     def stored_type(self, column: str) -> pa.DataType:
-        found = self.schema.column(column)
-        assert found is not None
-        return found.type
+        stored_column = self.schema.column(column)
+        assert stored_column is not None
+        return stored_column.type
 
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         assert rows.column_names == list(self.schema.names)
@@ -55,12 +55,12 @@ class FolderStorage:
         return DataFile(path, written.rows, written.size, json.dumps({"path": path}), bounds)
 
     def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
-        kept = {file.path for file in live}
-        kept |= {json.loads(file.vector)["path"] for file in live if file.vector is not None}
+        live_paths = {file.path for file in live}
+        live_paths |= {json.loads(file.vector)["path"] for file in live if file.vector is not None}
         left = [
             path
             for path in self.folder.rglob(f"{prefix}*")
-            if path.is_file() and str(path) not in kept
+            if path.is_file() and str(path) not in live_paths
         ]
         for path in left:
             path.unlink()

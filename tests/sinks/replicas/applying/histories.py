@@ -73,14 +73,14 @@ class Writer:
         return [Change(Operation.INSERT, key, self.values(0))]
 
     def values(self, unavailable: int) -> dict[str, object]:
-        made: dict[str, Any] = {
+        column_values: dict[str, Any] = {
             "text": None if self.count % 5 == 0 else f"t{self.count}",
             "number": self.count,
             "amount": Decimal(self.count) / 4,
         }
         return {
             name: value
-            for place, (name, value) in enumerate(made.items())
+            for place, (name, value) in enumerate(column_values.items())
             if not unavailable >> place & 1
         }
 

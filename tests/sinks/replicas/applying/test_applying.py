@@ -47,11 +47,11 @@ class PicklingRunner:
     def run(
         self, function: Callable[[Argument], Result], arguments: Sequence[Argument]
     ) -> list[Result]:
-        made = []
+        outcomes = []
         for argument in arguments:
             function, argument = pickle.loads(pickle.dumps((function, argument)))
-            made.append(pickle.loads(pickle.dumps(function(argument))))
-        return made
+            outcomes.append(pickle.loads(pickle.dumps(function(argument))))
+        return outcomes
 
 
 class Pipeline:
@@ -181,15 +181,15 @@ def test_a_batch_that_is_applied_again_changes_nothing(
 @pytest.fixture(params=[SMALL, LARGE, MIXED], ids=["small", "large", "mixed"])
 def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> Pipeline:
     """A table of one file with the rows 0 to 9."""
-    made = Pipeline(tmp_path, INTEGER, SMALL)
-    made.apply([[(number, insert(number)) for number in range(10)]])
-    made.limits = request.param
-    return made
+    new_pipeline = Pipeline(tmp_path, INTEGER, SMALL)
+    new_pipeline.apply([[(number, insert(number)) for number in range(10)]])
+    new_pipeline.limits = request.param
+    return new_pipeline
 
 
 def insert(number: int, **values: object) -> Change:
-    given = {"text": f"t{number}", "number": number, "amount": Decimal(number)}
-    return Change(Operation.INSERT, (number,), given | values)
+    column_values = {"text": f"t{number}", "number": number, "amount": Decimal(number)}
+    return Change(Operation.INSERT, (number,), column_values | values)
 
 
 def delete(number: int) -> Change:
@@ -257,9 +257,9 @@ def test_columns_added_renamed_widened_and_dropped_within_a_batch(pipeline: Pipe
     change, applied = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
     assert (applied.upserted, applied.deleted) == (3, 0)
     pipeline.table.begin().commit(change, {})
-    found = {row["id"]: row for row in pipeline.table.rows()}
-    assert len(found) == 11
-    assert [tuple(found[key].values()) for key in (2, 3, 4, 20)] == [
+    rows_by_id = {row["id"]: row for row in pipeline.table.rows()}
+    assert len(rows_by_id) == 11
+    assert [tuple(rows_by_id[key].values()) for key in (2, 3, 4, 20)] == [
         (2, "t2", 2.0, None),
         (3, "t3", 3.5, "new"),
         (4, "four", 4.0, "default"),
@@ -275,8 +275,10 @@ def test_a_renamed_key_is_the_same_key(pipeline: Pipeline) -> None:
     batch = Batch([part], pipeline.folder, renamed, "b", renamed={part.path: {"id": "key"}})
     change, _ = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
     pipeline.table.begin().commit(change, {})
-    found = {row["key"]: row["text"] for row in pipeline.table.rows()}
-    assert found == {number: f"t{number}" for number in (*range(4), *range(5, 10))} | {40: "t4"}
+    text_by_key = {row["key"]: row["text"] for row in pipeline.table.rows()}
+    assert text_by_key == {number: f"t{number}" for number in (*range(4), *range(5, 10))} | {
+        40: "t4"
+    }
 
 
 def test_rows_that_a_copy_has_not_brought_yet_are_left_out(pipeline: Pipeline) -> None:

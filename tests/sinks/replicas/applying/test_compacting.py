@@ -37,16 +37,16 @@ def test_a_file_with_more_than_a_fifth_of_dead_rows_is_written_again() -> None:
 @pytest.fixture
 def table(tmp_path: Path) -> FolderTable:
     """Eight files of three rows each, in some of which rows are deleted."""
-    made = FolderTable(tmp_path, SCHEMA)
+    folder_table = FolderTable(tmp_path, SCHEMA)
     for number in range(8):
         ids = pa.array([number + 100, number, number + 50], pa.int32())
         rows = pa.table({"id": ids, "note": [f"n{number}", None, "x"]})
-        file = made.storage.write_rows(rows, f"f{number}")
+        file = folder_table.storage.write_rows(rows, f"f{number}")
         if number % 3 == 0:
-            vector = made.storage.write_vector(file, BitMap([0, 2]), f"v{number}")
+            vector = folder_table.storage.write_vector(file, BitMap([0, 2]), f"v{number}")
             file = replace(file, vector=vector, deleted=2)
-        made.files[file.path] = file
-    return made
+        folder_table.files[file.path] = file
+    return folder_table
 
 
 def test_live_rows_are_the_same_in_one_file_and_in_the_order_of_the_key(

@@ -44,10 +44,10 @@ def test_rows_are_gathered_as_take_does_it(
         rows[~present] = -1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gathering, "ARRAY_BYTES", array_bytes)
-        made = gathered(column, rows, present)
+        gathered_column = gathered(column, rows, present)
     expected = column.take(pa.array(rows, mask=None if present is None else ~present))
-    assert made.type == type_
-    assert made.to_pylist() == expected.to_pylist()
+    assert gathered_column.type == type_
+    assert gathered_column.to_pylist() == expected.to_pylist()
 
 
 def test_rows_of_more_text_than_an_array_holds_are_gathered() -> None:

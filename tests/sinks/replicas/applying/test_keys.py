@@ -67,9 +67,9 @@ def test_rows_with_a_key_of_a_set_are_found_exactly(
     key_set = KeySet(table_of(kinds, chosen, chunks))
     probed = table_of(kinds, rows, chunks)
     # Python's -0.0 equals 0.0, and no value here is a NaN.
-    wanted = [row in set(chosen) for row in rows]
-    assert key_set.mask(probed.columns).tolist() == wanted
-    assert key_set.find(probed.columns)[0].tolist() == np.flatnonzero(wanted).tolist()
+    expected_mask = [row in set(chosen) for row in rows]
+    assert key_set.mask(probed.columns).tolist() == expected_mask
+    assert key_set.find(probed.columns)[0].tolist() == np.flatnonzero(expected_mask).tolist()
     distinct = list(dict.fromkeys(chosen))
     numbers = [distinct.index(row) if row in distinct else ABSENT for row in rows]
     assert key_set.numbers_of(probed.columns).tolist() == numbers
@@ -137,14 +137,14 @@ def test_keys_are_spread_over_all_buckets() -> None:
 def test_each_key_belongs_to_one_share_of_its_bucket(shares: int) -> None:
     keys = pa.table({"id": [f"key {number}" for number in range(20_000)]})
     of_rows = bucket_of(keys)
-    found = np.zeros(len(keys), np.int64)
+    share_counts = np.zeros(len(keys), np.int64)
     for bucket in range(BUCKETS):
         for share in range(shares):
             mask = SomeKeys(frozenset([bucket]), share, shares).mask(keys)
             assert mask.any()
             assert set(of_rows[mask].tolist()) == {bucket}
-            found += mask
-    assert found.tolist() == [1] * len(keys)
+            share_counts += mask
+    assert share_counts.tolist() == [1] * len(keys)
 
 
 def test_a_key_of_a_nested_type_is_refused() -> None:
@@ -165,8 +165,8 @@ def test_integers_far_apart_are_found_as_those_near_each_other() -> None:
     for chosen in (keys, keys[1:3], keys[:1], keys[3:]):
         key_set = KeySet(pa.table({"id": chosen}))
         probed = np.concatenate([keys, keys[:3] + 1, keys[1:] - 1])
-        found = key_set.mask(pa.table({"id": probed}).columns)
-        assert found.tolist() == np.isin(probed, chosen).tolist()
+        mask = key_set.mask(pa.table({"id": probed}).columns)
+        assert mask.tolist() == np.isin(probed, chosen).tolist()
 
 
 def test_integers_that_share_a_flag_with_a_key_of_a_wide_range_are_not_found() -> None:

@@ -97,6 +97,6 @@ def test_tasks_of_spark_apply_a_batch(spark: SparkSession, tmp_path: Path) -> No
         assert applied.files > 4
         table.begin().commit(change, {})
         replay.apply(steps, INTEGER)
-    found = {(row["id"],): row for row in table.rows()}
-    assert len(found) == len(table.rows())
-    assert found == replay.rows
+    rows_by_key = {(row["id"],): row for row in table.rows()}
+    assert len(rows_by_key) == len(table.rows())
+    assert rows_by_key == replay.rows

@@ -45,17 +45,17 @@ def keys(*numbers: int) -> pa.Table:
 
 def test_positions_and_needed_values_of_several_files_are_found(storage: FolderStorage) -> None:
     files = [written(storage, 0), written(storage, 100), written(storage, 200)]
-    found = scan(
+    scanned = scan(
         storage, files, keys(205, 7, 31, 100, 39, 50), (keys(31, 205, 50), ("amount", "note"))
     )
-    assert dict(found.positions) == {
+    assert dict(scanned.positions) == {
         files[0].path: BitMap([7, 31, 39]),
         files[1].path: BitMap([0]),
         files[2].path: BitMap([5]),
     }
-    assert found.found == BitMap([0, 1, 2, 3, 4])
-    assert found.kept is not None
-    assert sorted(found.kept.to_pylist(), key=lambda row: int(row["id"])) == [
+    assert scanned.found == BitMap([0, 1, 2, 3, 4])
+    assert scanned.kept is not None
+    assert sorted(scanned.kept.to_pylist(), key=lambda row: int(row["id"])) == [
         {"id": 31, "amount": 961, "note": "n31"},
         {"id": 205, "amount": 205**2, "note": "n205"},
     ]
@@ -66,10 +66,10 @@ def test_a_row_that_is_deleted_already_is_not_found(storage: FolderStorage) -> N
     vector = storage.write_vector(file, BitMap([3, 20]), "v")
     file = replace(file, vector=vector, deleted=2)
     later = written(storage, 3, 1)
-    found = scan(storage, [file, later], keys(3, 20, 21), (keys(3, 20), ("note",)))
-    assert dict(found.positions) == {file.path: BitMap([21]), later.path: BitMap([0])}
-    assert found.kept is not None
-    assert found.kept.to_pylist() == [{"id": 3, "note": "n3"}]
+    scanned = scan(storage, [file, later], keys(3, 20, 21), (keys(3, 20), ("note",)))
+    assert dict(scanned.positions) == {file.path: BitMap([21]), later.path: BitMap([0])}
+    assert scanned.kept is not None
+    assert scanned.kept.to_pylist() == [{"id": 3, "note": "n3"}]
 
 
 def test_only_row_groups_that_may_have_a_key_are_read(
@@ -84,8 +84,8 @@ def test_only_row_groups_that_may_have_a_key_are_read(
         return really(self, columns, groups, defaults)
 
     monkeypatch.setattr(DataFileReader, "read", noting)
-    found = scan(storage, files, keys(8, 35, 60), (keys(35), ("note",)))
-    assert dict(found.positions) == {files[0].path: BitMap([8, 35])}
+    scanned = scan(storage, files, keys(8, 35, 60), (keys(35), ("note",)))
+    assert dict(scanned.positions) == {files[0].path: BitMap([8, 35])}
     assert read == [(files[0].path, ("id",), [0, 3]), (files[0].path, ("note",), [3])]
 
 
@@ -125,13 +125,13 @@ def test_how_much_is_looked_up_at_a_time_changes_nothing(
     monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.LEAST_ROWS", at_once)
     monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.ROWS_PER_KEY", 0)
     files = [written(storage, 0), written(storage, 100)]
-    found = scan(storage, files, keys(0, 9, 10, 25, 39, 139), (keys(25, 9), ("amount",)))
-    assert dict(found.positions) == {
+    scanned = scan(storage, files, keys(0, 9, 10, 25, 39, 139), (keys(25, 9), ("amount",)))
+    assert dict(scanned.positions) == {
         files[0].path: BitMap([0, 9, 10, 25, 39]),
         files[1].path: BitMap([39]),
     }
-    assert found.kept is not None
-    assert found.kept["amount"].to_pylist() == [81, 625]
+    assert scanned.kept is not None
+    assert scanned.kept["amount"].to_pylist() == [81, 625]
 
 
 def test_two_live_rows_of_a_key_are_an_error_that_names_table_and_file(
@@ -152,12 +152,14 @@ def test_an_older_file_has_narrower_types_other_names_and_fewer_columns(tmp_path
     kinds = pa.schema([("number", pa.int32()), ("amount", pa.int32())])
     file = before.write_rows(pa.table([[1, 2, 3], [10, 20, None]], schema=kinds), "old")
     now = FolderStorage(tmp_path, SCHEMA, IDS)
-    wanted = keys(2, 3, 2**40)
-    found = scan(now, [file], wanted, (wanted, ("amount", "note")), defaults={"note": "new"})
-    assert dict(found.positions) == {file.path: BitMap([1, 2])}
-    assert found.kept is not None
-    assert found.kept.schema.types == [pa.int64(), pa.int64(), pa.string()]
-    assert found.kept.to_pylist() == [
+    sought_keys = keys(2, 3, 2**40)
+    scanned = scan(
+        now, [file], sought_keys, (sought_keys, ("amount", "note")), defaults={"note": "new"}
+    )
+    assert dict(scanned.positions) == {file.path: BitMap([1, 2])}
+    assert scanned.kept is not None
+    assert scanned.kept.schema.types == [pa.int64(), pa.int64(), pa.string()]
+    assert scanned.kept.to_pylist() == [
         {"id": 2, "amount": 20, "note": "new"},
         {"id": 3, "amount": None, "note": "new"},
     ]
@@ -174,5 +176,5 @@ def test_a_file_without_a_column_of_the_key_is_an_error(tmp_path: Path) -> None:
 
 def test_no_file_is_opened_where_there_is_no_key(storage: FolderStorage) -> None:
     file = replace(written(storage, 0), path="/missing")
-    found = scan(storage, [file], KeySet(keys()))
-    assert (dict(found.positions), found.kept, len(found.found)) == ({}, None, 0)
+    scanned = scan(storage, [file], KeySet(keys()))
+    assert (dict(scanned.positions), scanned.kept, len(scanned.found)) == ({}, None, 0)

@@ -94,11 +94,11 @@ def test_an_attempt_that_met_another_commit_leaves_no_files(
     apply_batch, others = batches.apply_batch, list[bool]()
 
     def with_another_commit(*arguments: object, **named: object) -> object:
-        made = apply_batch(*arguments, **named)
+        applied = apply_batch(*arguments, **named)
         if not others:
             others.append(True)
             assert merge_small_files(lake, HereRunner()) == (9, 1)
-        return made
+        return applied
 
     monkeypatch.setattr(batches, "apply_batch", with_another_commit)
     apply(replica, 9)
@@ -112,11 +112,11 @@ def test_an_attempt_that_met_another_commit_leaves_no_files(
 def with_a_conflict_of_its_own(lake: FolderLake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the next commit be made and reported as a conflict, as by the client of a catalog that
     sends it again and meets its own."""
-    own = lake.commit
+    original_commit = lake.commit
 
     def commit(version: str, change: TableChange, properties: dict[str, str]) -> str:
-        monkeypatch.setattr(lake, "commit", own)
-        own(version, change, properties)
+        monkeypatch.setattr(lake, "commit", original_commit)
+        original_commit(version, change, properties)
         raise HeadraceError("replicas.conflict", "the commit was sent again", "", retriable=True)
 
     monkeypatch.setattr(lake, "commit", commit)
@@ -184,13 +184,13 @@ def test_a_commit_by_others_right_after_the_own_one_is_reported(
 ) -> None:
     replica = new_replica(lake)
     apply(replica, 0)
-    own = lake.commit
+    original_commit = lake.commit
 
     def followed(version: str, change: TableChange, properties: dict[str, str]) -> str:
-        made = own(version, change, properties)
+        committed_version = original_commit(version, change, properties)
         lake.foreign.append("an UPDATE by Spark")
-        own(lake.version(), TableChange(), {})
-        return made
+        original_commit(lake.version(), TableChange(), {})
+        return committed_version
 
     with monkeypatch.context() as patched:
         patched.setattr(lake, "commit", followed)

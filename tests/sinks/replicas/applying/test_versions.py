@@ -125,11 +125,11 @@ class Source(Writer):
                 self.count += 1
                 values = self.values(0)
             self.present.add(number)
-            made: list[Step] = [Change(READ, key, values)]
+            history_steps: list[Step] = [Change(READ, key, values)]
         else:
-            made = super().steps(kind, number, other, unavailable)
-        self.replay.apply(made, self.schema)
-        return made
+            history_steps = super().steps(kind, number, other, unavailable)
+        self.replay.apply(history_steps, self.schema)
+        return history_steps
 
 
 class History:
@@ -214,9 +214,9 @@ def test_a_history_has_the_versions_of_a_model(
 @pytest.fixture
 def history(tmp_path: Path) -> History:
     """Current versions of the keys 0 to 9 in one file."""
-    made = History(tmp_path, INTEGER)
-    made.apply([[(number, insert(number)) for number in range(10)]])
-    return made
+    new_history = History(tmp_path, INTEGER)
+    new_history.apply([[(number, insert(number)) for number in range(10)]])
+    return new_history
 
 
 def insert(number: int, text: str = "a") -> Change:
@@ -278,8 +278,8 @@ def test_a_column_that_the_source_dropped_is_null_in_later_versions_and_stays_in
     batch = Batch([part], history.folder, INTEGER, "b", "shop.orders", Mode.HISTORY)
     change, _ = apply_batch(history.table.begin(), batch)
     history.table.begin().commit(change, {})
-    found = [(r["id"], r["text"], r["is_current"]) for r in history.table.rows()]
-    assert {row for row in found if row[0] in (3, 4)} == {
+    versions = [(r["id"], r["text"], r["is_current"]) for r in history.table.rows()]
+    assert {row for row in versions if row[0] in (3, 4)} == {
         (3, "a", True),
         (4, "a", False),
         (4, None, True),
@@ -326,8 +326,8 @@ def test_floats_are_equal_if_their_bits_are() -> None:
 
 
 def test_a_column_of_the_source_with_the_name_of_one_of_ours_is_an_error() -> None:
-    taken = TableSchema((*INTEGER.columns, Column("Valid_To", pa.int64())), ("id",))
+    clashing_schema = TableSchema((*INTEGER.columns, Column("Valid_To", pa.int64())), ("id",))
     with pytest.raises(HeadraceError, match=r"column Valid_To, and headrace adds .* valid_to") as c:
-        with_own_columns(NAME, taken, Mode.HISTORY)
+        with_own_columns(NAME, clashing_schema, Mode.HISTORY)
     assert c.value.code == "replicas.column_reserved"
-    assert with_own_columns(NAME, taken, Mode.REPLICA) == taken
+    assert with_own_columns(NAME, clashing_schema, Mode.REPLICA) == clashing_schema

@@ -60,12 +60,12 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
         for name, is_unavailable in row.items()
         if name.startswith("__headrace_untold.") and is_unavailable
     ]
-    shown = {
+    row_values = {
         name.removeprefix("__headrace_"): value
         for name, value in row.items()
         if not name.startswith("__headrace_untold.")
     }
-    return shown | {"unavailable": unavailable}
+    return row_values | {"unavailable": unavailable}
 
 
 class _WritesParts:

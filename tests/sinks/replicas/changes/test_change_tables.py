@@ -69,10 +69,10 @@ def records(shape: Shape, rows: RowTable, *numbers: int) -> Records:
 
 
 def changes_of(*pieces: Records, mode: Mode = Mode.REPLICA) -> list[Changes]:
-    made, failures = ChangeTables(modes=TableModes(mode)).of_piece(pieces, SEQUENCES)
+    change_list, failures = ChangeTables(modes=TableModes(mode)).of_piece(pieces, SEQUENCES)
     for failure in failures:
         raise failure.error
-    return made
+    return change_list
 
 
 CREATED = {"op": "c", "new": ("1", "a")}
@@ -125,8 +125,8 @@ def test_rows_of_other_columns_and_of_other_tables_are_apart() -> None:
         records(table("id", "name", "more"), rows, 1),
         records(table("id", "name", topic="s.u"), rows, 2),
     ]
-    found = changes_of(*pieces)
-    assert [(each.topic, each.rows.num_rows) for each in found] == [
+    change_list = changes_of(*pieces)
+    assert [(each.topic, each.rows.num_rows) for each in change_list] == [
         ("s.t", 1), ("s.t", 1), ("s.u", 1)
     ]  # fmt: skip
 
@@ -168,10 +168,10 @@ def test_a_row_that_was_inserted_without_all_its_values_is_an_error() -> None:
 
 def test_a_truncate_is_the_last_sequence_of_its_kind() -> None:
     rows = rows_of({"op": "t"}, CREATED, {"op": "t"})
-    found = changes_of(
+    change_list = changes_of(
         records(table("id", "name", keyed=False), rows, 0, 2), records(table("id", "name"), rows, 1)
     )
-    truncated, changed = found
+    truncated, changed = change_list
     assert (truncated.rows.num_rows, truncated.truncated[-21:-20]) == (0, "0")
     assert int(truncated.truncated[4:36], 16) == 2
     assert [time for _, time in truncated.truncates] == [77_000, 77_000]

@@ -77,8 +77,8 @@ def test_patterns_that_could_name_one_collection_are_warned_of(
     sink = {"type": "iceberg", "mode": "replica", "warehouse": str(tmp_path / "lake"), **options}
     config = {"skipped.operations": "none", "headrace.sink.jars": str(tmp_path)}
     config |= {f"headrace.sink.{name}": text for name, text in sink.items()}
-    found = find_sink("iceberg").check(parse_configuration(read_mapping(SHOP | config)))
-    levels = {each.code: each.level for each in found}
+    findings = find_sink("iceberg").check(parse_configuration(read_mapping(SHOP | config)))
+    levels = {each.code: each.level for each in findings}
     assert levels.get("replicas.patterns_overlap") == ("warning" if overlap else None)
 
 
@@ -130,8 +130,10 @@ def test_a_wrong_declaration_is_refused_by_the_name_of_its_option(
 
 def test_the_example_of_the_guide_declares_three_collections() -> None:
     example = block("docs/guides/replicas.md", "promoted.keys.shop.events")
-    given = read_mapping(dict(line.split("=", 1) for line in example.text.splitlines()))
-    declared = DeclaredDocuments.of({n.removeprefix("headrace.sink."): given[n] for n in given})
+    properties = read_mapping(dict(line.split("=", 1) for line in example.text.splitlines()))
+    declared = DeclaredDocuments.of(
+        {n.removeprefix("headrace.sink."): properties[n] for n in properties}
+    )
     orders = declared.of_topic("server.shop.orders", "server")
     assert names(orders) == ["_id", "total", "placed", "lines"]
     assert names(declared.of_topic("server.shop.events", "server")) == ["kind", "at"]

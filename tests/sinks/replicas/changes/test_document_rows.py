@@ -84,11 +84,11 @@ def test_fields_are_columns_of_their_types_and_deletes_have_the_typed_key(
     things.insert_one({"_id": 2})
     things.replace_one({"_id": 2}, {"name": "later", "total": 3, "count": 4.0})
     things.delete_one({"_id": 1})
-    made = changes_of(reader, 4)
+    changes = changes_of(reader, 4)
     # The update's document is looked up when it is read.
     later = {"_id": 2, **NOTHING, "name": "later", "total": Decimal(3), "count": 4}
-    assert made[0] == change(INSERT, **COLUMNS)
-    assert made[2:] == [change(UPDATE, **later), change(DELETE, _id=1, **NOTHING)]
+    assert changes[0] == change(INSERT, **COLUMNS)
+    assert changes[2:] == [change(UPDATE, **later), change(DELETE, _id=1, **NOTHING)]
     schema = reader.written.schema(".things")
     assert schema.key == ("_id",)
     assert {each.name: str(each.type) for each in schema.columns} == {
@@ -185,10 +185,10 @@ def test_ids_that_differ_are_different_keys_and_of_the_declared_type(
     things.insert_many({"_id": each} for each in ids)
     for each in ids:
         things.delete_one({"_id": each})
-    made = [each["_id"] for each in changes_of(reader, 2 * len(ids))]
-    assert made[: len(ids)] == made[len(ids) :]
-    assert len({str(each) for each in made}) == len(ids)
-    assert keys is None or made[: len(ids)] == keys
+    read_ids = [each["_id"] for each in changes_of(reader, 2 * len(ids))]
+    assert read_ids[: len(ids)] == read_ids[len(ids) :]
+    assert len({str(each) for each in read_ids}) == len(ids)
+    assert keys is None or read_ids[: len(ids)] == keys
 
 
 @pytest.mark.parametrize(

@@ -109,14 +109,14 @@ def test_slices_that_do_not_follow_one_another_are_written_in_the_order_of_the_l
 def test_many_rows_are_divided_into_batches_of_one_bucket_each(tmp_path: Path) -> None:
     count = files.UNDIVIDED_ROWS + 1
     (part,) = write(tmp_path, changes(range(count)))
-    found = batches(tmp_path, part)
-    assert len(found) == len(part.buckets) == 16
-    for batch, bucket in zip(found, part.buckets, strict=True):
+    bucket_batches = batches(tmp_path, part)
+    assert len(bucket_batches) == len(part.buckets) == 16
+    for batch, bucket in zip(bucket_batches, part.buckets, strict=True):
         keys = pa.table({"id": batch.column("id")})
         assert set(bucket_of(keys).tolist()) == {bucket}
         ids = batch.column("id").to_pylist()
         assert ids == sorted(ids)
-    assert sum(batch.num_rows for batch in found) == count
+    assert sum(batch.num_rows for batch in bucket_batches) == count
 
 
 def test_rows_without_a_key_are_not_divided(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_converters_of_the_configuration_are_left_out_and_lost_values_are_errors
     options = pack(
         OPTIONS | {"value.converter": "avro", "value.converter.schema.registry.url": "x"}
     )
-    own = {FOLDER: "f", CHECKPOINT: "c", SYNC: "false", **OVERRIDES}
-    source = ReplicaPartsSource({**options, **own})
+    part_options = {FOLDER: "f", CHECKPOINT: "c", SYNC: "false", **OVERRIDES}
+    source = ReplicaPartsSource({**options, **part_options})
     config = source._sink_reader().config
     assert str(config.converter("value")) == "json"
     assert str(config.event_converting_failure_handling_mode) == "fail"
@@ -115,11 +115,17 @@ def test_a_query_gets_the_parts_of_a_snapshot_and_of_the_log(
         written.parts += noted or of_tasks
 
     def run() -> None:
-        own = {FOLDER: str(state), SYNC: "false"} | source_options(checkpoint, AVAILABLE_NOW)
-        own |= {CHECKPOINT: str(checkpoint), **OVERRIDES}
+        part_options = {FOLDER: str(state), SYNC: "false"} | source_options(
+            checkpoint, AVAILABLE_NOW
+        )
+        part_options |= {CHECKPOINT: str(checkpoint), **OVERRIDES}
         options = pack(properties(database, headrace__range__direct__max__bytes=direct))
         spark.dataSource.register(ReplicaPartsSource)
-        stream = spark.readStream.format("headrace_replica_parts").options(**own, **options).load()
+        stream = (
+            spark.readStream.format("headrace_replica_parts")
+            .options(**part_options, **options)
+            .load()
+        )
         writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
         start(writer, AVAILABLE_NOW).awaitTermination()
 

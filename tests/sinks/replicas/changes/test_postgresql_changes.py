@@ -51,10 +51,10 @@ def reader(database: Database) -> Iterator[PostgresChanges]:
 
 
 def changes(reader: PostgresChanges, topic: str) -> list[dict[str, object]]:
-    found = reader.drain().written.changes(topic)
-    for change in found:
+    topic_changes = reader.drain().written.changes(topic)
+    for change in topic_changes:
         change.pop("sequence")
-    return found
+    return topic_changes
 
 
 def test_inserts_updates_and_deletes_are_rows_in_the_order_of_the_log(
@@ -99,10 +99,10 @@ def test_a_row_whose_key_changed_names_the_old_key_where_it_lacks_values(
 ) -> None:
     database.execute("INSERT INTO notes VALUES (1, 'a', %s, NULL), (2, 'b', 'c', NULL)", (LONG,))
     database.execute("UPDATE notes SET id = id + 10")
-    found = changes(reader, ".notes")[2:]
-    shown = {(row["id"], row["operation"]): row for row in found}
-    assert set(shown) == {(1, DELETE), (11, INSERT), (2, DELETE), (12, INSERT)}
-    moved, whole = shown[11, INSERT], shown[12, INSERT]
+    note_changes = changes(reader, ".notes")[2:]
+    changes_by_key = {(row["id"], row["operation"]): row for row in note_changes}
+    assert set(changes_by_key) == {(1, DELETE), (11, INSERT), (2, DELETE), (12, INSERT)}
+    moved, whole = changes_by_key[11, INSERT], changes_by_key[12, INSERT]
     assert (moved["long"], moved["unavailable"], moved["old_key"]) == (None, ["long"], {"id": 1})
     assert (whole["long"], whole["unavailable"], whole.get("old_key")) == ("c", [], None)
     assert any(part.has_old_keys for part in reader.written.parts_of(".notes"))
@@ -322,9 +322,9 @@ def test_rows_with_columns_that_differ_by_case_only_are_an_error_of_their_table(
     database.execute("INSERT INTO notes (id) VALUES (1); INSERT INTO plain VALUES (1, 'a')")
     database.execute('ALTER TABLE notes RENAME "Short" TO other')
     database.execute("INSERT INTO notes (id) VALUES (2)")
-    found = changes(reader, ".notes")
+    note_changes = changes(reader, ".notes")
     reader.stop()
-    assert [change["id"] for change in found] == [2]
+    assert [change["id"] for change in note_changes] == [2]
     assert [change["id"] for change in changes(reader, ".plain")] == [1]
     (error,) = reader.written.errors()
     assert error["code"] == "replicas.columns_alike"

@@ -40,10 +40,10 @@ def shape(key: dict[str, Node], row: dict[str, Node]) -> Shape:
     return Shape("server.s.t", struct_of("t.Key", key) if key else None, value)
 
 
-def table_of(made: Shape) -> TableShape:
-    envelope = envelope_of(made)
+def table_of(record_shape: Shape) -> TableShape:
+    envelope = envelope_of(record_shape)
     assert envelope is not None
-    return table_shape(made, envelope)
+    return table_shape(record_shape, envelope)
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ class Steps:
         """A context in which steps on the disk count."""
 
         def counting(real: Callable[..., Any]) -> Callable[..., Any]:
-            def called(*given: Any, **named: Any) -> Any:
+            def called(*arguments: Any, **named: Any) -> Any:
                 self.step()
-                return real(*given, **named)
+                return real(*arguments, **named)
 
             return called
 
@@ -215,13 +215,13 @@ class Bank:
         first, upto = [0, *self._batches][number], self._batches[number]
         offset = json.dumps({"system": "bank"})
         (self._folder / "checkpoint" / "offsets" / str(number)).write_text(f"v1\n{{}}\n{offset}")
-        done = sum(end <= upto for end in self.ends)
+        ended_count = sum(end <= upto for end in self.ends)
         is_boundary = upto in self.ends
         left, self.steps.left = self.steps.left, None  # the source is not killed
         note_end(
             self.state,
             number,
-            OffsetSummary(done, f"0/{done}", True, not is_boundary, is_boundary),
+            OffsetSummary(ended_count, f"0/{ended_count}", True, not is_boundary, is_boundary),
         )
         parts = []
         for name in TABLES:
@@ -234,8 +234,10 @@ class Bank:
                 part = write_part(
                     parts_folder(self.state), f"{number}-source-{name}", numbered, SCHEMA
                 )
-                made = replace(part, topic=f"shop.{name}", schema=to_json(SCHEMA), source_ms=upto)
-                parts.append(made)
+                table_part = replace(
+                    part, topic=f"shop.{name}", schema=to_json(SCHEMA), source_ms=upto
+                )
+                parts.append(table_part)
         describe(self.state, number, parts)
         self.steps.left = left
         self.sink.end(None, number)

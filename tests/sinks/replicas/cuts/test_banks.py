@@ -147,8 +147,8 @@ def test_cuts_during_transfers_have_all_money_also_after_a_restart(
     tables = rows_at(replication, whole.versions)
     assert_whole(tables)
     for table in TABLES:
-        wanted = database.execute(f"SELECT id, balance, stage FROM {table} ORDER BY id")
-        assert sorted(tables[f"public.{table}"]) == wanted
+        source_rows = database.execute(f"SELECT id, balance, stage FROM {table} ORDER BY id")
+        assert sorted(tables[f"public.{table}"]) == source_rows
     if isinstance(replication.lake, DeltaLake):
         frames = headrace.read_consistent(replication.spark, replication.state, at=cuts[0])
         read = {name: [tuple(row) for row in f.collect()] for name, f in frames.items()}

@@ -42,19 +42,19 @@ def test_the_latest_place_that_all_queries_have_until_a_time_is_chosen(
 ) -> None:
     queries = [query(*places, name=str(number)) for number, places in enumerate(of_queries)]
     at = None if second is None else datetime.fromtimestamp(second, UTC)
-    wanted = [
+    common_places = [
         place
         for place in range(1, 21)
         if all(place in places for places in of_queries) and (second is None or place <= second)
     ]
-    if not wanted:
+    if not common_places:
         assert code(*queries, at=at) in ("replicas.no_cut", "replicas.no_common_cut")
         return
     chosen = choose(queries, at)
-    assert {each.place for each in chosen} == {wanted[-1]}
+    assert {each.place for each in chosen} == {common_places[-1]}
     # Of micro-batches without changes in between, it is the last one.
     assert [each.batch for each in chosen] == [
-        len(places) - 1 - places[::-1].index(wanted[-1]) for places in of_queries
+        len(places) - 1 - places[::-1].index(common_places[-1]) for places in of_queries
     ]
 
 
@@ -79,12 +79,15 @@ def test_versions_are_found_by_the_folder_of_the_query_or_its_checkpoint(tmp_pat
     log.add(cut(1, 5, versions={A: "7", B: ""}))
     log.add(cut(2, 1, versions={A: "8", B: ""}, time_ms=2000))
     for folder in (tmp_path / "state", tmp_path / "state" / "checkpoint"):
-        found = headrace.consistent_versions(folder)
-        assert found.versions == {"shop.a": 8, "shop.x.y.b": None}
-        assert (found.position, found.time) == ("0/2", datetime.fromtimestamp(2, UTC))
+        consistent_cut = headrace.consistent_versions(folder)
+        assert consistent_cut.versions == {"shop.a": 8, "shop.x.y.b": None}
+        assert (consistent_cut.position, consistent_cut.time) == (
+            "0/2",
+            datetime.fromtimestamp(2, UTC),
+        )
     earlier = headrace.consistent_versions(tmp_path / "state", ["shop.a"], at="0/1")
     assert earlier.versions == {"shop.a": 7}
-    assert earlier.expires < found.expires
+    assert earlier.expires < consistent_cut.expires
     both = headrace.consistent_versions(tmp_path / "state", at=earlier)
     assert both.versions["shop.a"] == 7
 
@@ -123,7 +126,7 @@ def test_tables_of_two_queries_have_a_cut_where_both_ended_a_micro_batch(tmp_pat
         for batch in batches:
             log.add(cut(batch, versions={table: str(batch)}))
     folders = [tmp_path / "first", tmp_path / "second"]
-    found = headrace.consistent_versions(folders)
-    assert (found.position, found.versions) == ("0/2", {"shop.a": 2, "c": 2})
+    consistent_cut = headrace.consistent_versions(folders)
+    assert (consistent_cut.position, consistent_cut.versions) == ("0/2", {"shop.a": 2, "c": 2})
     with pytest.raises(HeadraceError, match=r"More than one of the queries has a table shop\.a"):
         headrace.consistent_versions([folders[0], folders[0]])

@@ -45,9 +45,9 @@ def cut(batch: int, minutes_ago: float = 0.0, **members: object) -> Cut:
 def opened(folder: Path, minutes: int = 180) -> CutLog:
     """The log as another process opens it."""
     options = ReplicaOptions(keep_cuts=timedelta(minutes=minutes))
-    made = CutLog(folder, "delta", options)
-    made.open({"path": "lake"})
-    return made
+    opened_log = CutLog(folder, "delta", options)
+    opened_log.open({"path": "lake"})
+    return opened_log
 
 
 def listed(folder: Path) -> list[Cut]:
@@ -85,12 +85,12 @@ def test_a_reader_lists_the_cuts_of_all_runs_until_a_later_one_is_old(
                 assert log.replaced_before() < datetime.fromtimestamp(clock_ms / 1000, UTC)
                 known = read_cuts(folder)
                 assert known is not None
-                wanted = [
+                expected_cuts = [
                     each
                     for place, each in enumerate(model)
                     if place + 1 == len(model) or model[place + 1].recorded_ms >= bound
                 ]
-                assert [*known.listed(clock_ms)] == wanted
+                assert [*known.listed(clock_ms)] == expected_cuts
             if left and (folder / CUTS).exists():
                 with (folder / CUTS).open("a") as file:
                     file.write(cut(batch + 1).line(None)[:left])

@@ -45,9 +45,9 @@ class Runs:
 
     def start(self) -> NewerRows:
         config: Any = None
-        made = NewerRows(self._state, config)
-        made.begin(self.checkpoint)
-        return made
+        newer_rows = NewerRows(self._state, config)
+        newer_rows.begin(self.checkpoint)
+        return newer_rows
 
 
 @pytest.fixture

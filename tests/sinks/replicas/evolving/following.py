@@ -80,21 +80,21 @@ class Following:
             "signal.poll.interval.ms": "50",
             "read.only": "true",
         }
-        given = {name.replace("_", "."): text for name, text in more.items()}
-        self.properties = {**signals, **source.properties(), **given}
+        overrides = {name.replace("_", "."): text for name, text in more.items()}
+        self.properties = {**signals, **source.properties(), **overrides}
 
     # -- the query -------------------------------------------------------------------------------
 
     def start(self, **more: str) -> None:
         """Runs the query until `stop`; `more` are properties of this run, with `_` for `.`."""
-        given = {name.replace("_", "."): text for name, text in more.items()}
+        overrides = {name.replace("_", "."): text for name, text in more.items()}
         lake = {
             name.removeprefix(_SINK): text
             for name, text in self.lake.properties().items()
             if not name.endswith(".mode")
         }
         sink = {**lake, "checkpoint": str(self.state), "trigger": "100 milliseconds"}
-        self._query = headrace.replicate(self._spark, {**self.properties, **given}, sink)
+        self._query = headrace.replicate(self._spark, {**self.properties, **overrides}, sink)
 
     def stop(self) -> None:
         """The query ends."""
@@ -111,15 +111,15 @@ class Following:
         assert error is not None
         return error
 
-    def await_(self, condition: Callable[[], object], what: str) -> None:
+    def await_(self, condition: Callable[[], object], description: str) -> None:
         """Waits until `condition()` holds."""
         deadline = time.monotonic() + LATEST_S
         while not condition():
             assert self._query is not None
             if not self._query.isActive:
                 error = headrace.error(self._query)
-                raise AssertionError(f"{what}: the query ended") from error
-            assert time.monotonic() < deadline, f"{what}: stopped are {self.stopped()}"
+                raise AssertionError(f"{description}: the query ended") from error
+            assert time.monotonic() < deadline, f"{description}: stopped are {self.stopped()}"
             time.sleep(0.1)
 
     def catch_up(self) -> None:
@@ -150,12 +150,12 @@ class Following:
 
     def stopped(self) -> dict[str, str]:
         """The codes of errors, by the names of the tables that they stopped."""
-        found = {}
+        codes_by_table = {}
         for path in (self.state / self.lake.name / "stopped").glob("*/error.json"):
             with contextlib.suppress(FileNotFoundError):
                 error = json.loads(path.read_text())
-                found[error["name"]] = error["code"]
-        return found
+                codes_by_table[error["name"]] = error["code"]
+        return codes_by_table
 
     def replica(self, table: str) -> list[Row] | None:
         """The rows of a replica; None: there is no such."""
@@ -166,9 +166,11 @@ class Following:
         for table in tables:
             replica = self.replica(table)
             assert replica is not None, f"there is no replica of {table}"
-            found = _ordered([self.source.shown(row) for row in replica])
-            wanted = _ordered(self.source.rows(table))
-            assert found == wanted, f"{table}: {found[:5]} instead of {wanted[:5]}"
+            replica_rows = _ordered([self.source.shown(row) for row in replica])
+            source_rows = _ordered(self.source.rows(table))
+            assert replica_rows == source_rows, (
+                f"{table}: {replica_rows[:5]} instead of {source_rows[:5]}"
+            )
 
 
 def _ordered(rows: list[Row]) -> list[list[tuple[str, Any]]]:
@@ -180,9 +182,9 @@ def following(
     spark: SparkSession, source: EvolvingSource, lake: ReadLake, folder: Path, **more: str
 ) -> Iterator[Following]:
     """See Following; the query runs already, and ends."""
-    made = Following(spark, source, lake, folder, **more)
+    follower = Following(spark, source, lake, folder, **more)
     try:
-        made.start()
-        yield made
+        follower.start()
+        yield follower
     finally:
-        made.stop()
+        follower.stop()

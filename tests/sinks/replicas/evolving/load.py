@@ -50,9 +50,9 @@ class Load:
 
     def go_on(self, transactions: int) -> None:
         """Wait for that many transactions more."""
-        wanted = self.done + transactions
+        target_count = self.done + transactions
         deadline = time.monotonic() + 120
-        while self.done < wanted:
+        while self.done < target_count:
             assert time.monotonic() < deadline, self.failed
             time.sleep(0.01)
 

@@ -100,9 +100,9 @@ class Replicated:
     def head(self) -> int:
         """The end of the log, of which something is to be read."""
         self.execute("SELECT pg_logical_emit_message(true, 'end', '')")
-        found = self.server.execute("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")
+        rows = self.server.execute("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")
         self.execute("SELECT pg_logical_emit_message(true, 'end', '')")
-        return int(found[0][0])
+        return int(rows[0][0])
 
     # -- the replica -----------------------------------------------------------------------------
 
@@ -148,12 +148,12 @@ class Replicated:
 
     def stopped(self) -> dict[str, dict[str, str]]:
         """The errors of tables that are stopped, by the tables' names."""
-        found = {}
+        errors_by_table = {}
         for path in (self.state / self.kind / "stopped").glob("*/error.json"):
             with contextlib.suppress(FileNotFoundError):
                 known = json.loads(path.read_text())
-                found[known["name"]] = known
-        return found
+                errors_by_table[known["name"]] = known
+        return errors_by_table
 
     # -- the command -----------------------------------------------------------------------------
 
@@ -230,12 +230,12 @@ class Replicated:
         head = self.head()
         self.await_(lambda: self._has_reached(head), "it never caught up", seconds)
 
-    def await_(self, condition: Any, what: str, seconds: float = 300) -> None:
+    def await_(self, condition: Any, description: str, seconds: float = 300) -> None:
         """Waits until `condition()` holds."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.alive, f"it ended: {self.said()}"
-            assert time.monotonic() < deadline, f"{what}: {self.said()}"
+            assert time.monotonic() < deadline, f"{description}: {self.said()}"
             time.sleep(0.1)
 
     def _has_reached(self, head: int) -> bool:
@@ -276,10 +276,10 @@ def replicated(
 ) -> Iterator[Replicated]:
     """See Replicated; nothing is left running."""
     server.execute(f'CREATE DATABASE "{database}"')
-    made = Replicated(server, kind, folder, database, **more)
+    replica_run = Replicated(server, kind, folder, database, **more)
     try:
-        yield made
+        yield replica_run
     finally:
-        made.close()
+        replica_run.close()
         with contextlib.suppress(psycopg.Error):
             server.drop_database(database)

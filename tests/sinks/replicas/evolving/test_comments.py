@@ -96,7 +96,7 @@ def test_comments_of_oracles_tables_and_columns_are_there(
 
 
 def test_a_table_that_comes_later_is_asked_for_once_and_no_change_waits_for_its_comment() -> None:
-    asked: list[int] = []
+    calls: list[int] = []
     answers: list[dict[str, str] | HeadraceError] = [
         {"s.t": "of t"},
         {"s.t": "of t", "s.u": "of u"},
@@ -104,8 +104,8 @@ def test_a_table_that_comes_later_is_asked_for_once_and_no_change_waits_for_its_
     ]
 
     def ask() -> dict[str, str]:
-        answer = answers[len(asked)]
-        asked.append(1)
+        answer = answers[len(calls)]
+        calls.append(1)
         if isinstance(answer, HeadraceError):
             raise answer
         return answer
@@ -115,17 +115,17 @@ def test_a_table_that_comes_later_is_asked_for_once_and_no_change_waits_for_its_
     known.read()
     for name, comment in (("t", "of t"), ("u", "of u"), ("u", "of u"), ("v", None), ("v", None)):
         assert known.added_to(TableSchema((), (), source=f"s.{name}")).comment == comment
-    assert len(asked) == 3
-    own = TableSchema((), (), "its own", source="s.t")
-    assert known.added_to(own) == own
+    assert len(calls) == 3
+    commented_schema = TableSchema((), (), "its own", source="s.t")
+    assert known.added_to(commented_schema) == commented_schema
 
 
 def test_a_database_without_comments_is_asked_once() -> None:
-    asked: list[int] = []
-    known = SourceComments(lambda: asked.append(1))
+    calls: list[int] = []
+    known = SourceComments(lambda: calls.append(1))
     known.read()
     assert known.added_to(TableSchema((), (), source="s.t")).comment is None
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_a_table_does_not_wait_while_the_comment_of_another_one_is_asked_for() -> None:
@@ -143,12 +143,14 @@ def test_a_table_does_not_wait_while_the_comment_of_another_one_is_asked_for() -
     later.start()
     try:
         assert asks.wait(30)
-        found = list[str | None]()
+        first_comments = list[str | None]()
         first = TableSchema((), (), source="s.t")
-        other = threading.Thread(target=lambda: found.append(known.added_to(first).comment))
+        other = threading.Thread(
+            target=lambda: first_comments.append(known.added_to(first).comment)
+        )
         other.start()
         other.join(5)
-        assert found == ["of t"]
+        assert first_comments == ["of t"]
     finally:
         answers.set()
         later.join()

@@ -59,8 +59,8 @@ class EvolvingDb2(EvolvingSource):
             )
             if not name.startswith("IBMSNAP")
         ]
-        found = self.database.execute(f"SELECT {', '.join(names)} FROM {SCHEMA}.{table}")
-        return [dict(zip(names, map(_plain, row), strict=True)) for row in found]
+        rows = self.database.execute(f"SELECT {', '.join(names)} FROM {SCHEMA}.{table}")
+        return [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
 
     def shown(self, row: Row) -> Row:
         return {name: _plain(value) for name, value in row.items()}
@@ -156,12 +156,12 @@ def test_tables_that_are_registered_again_while_the_query_is_stopped_are_equal_o
             capture.remove_table(SCHEMA, table)
         db2_database.execute(f"ALTER TABLE {SCHEMA}.ADDED ADD COLUMN MORE INTEGER")
         # Derby gives no column another type, so what is the same table to Db2 is made again.
-        kept = source.rows("WIDER")
+        wider_rows = source.rows("WIDER")
         for table, number in (("WIDER", "BIGINT"), ("AGAIN", "INTEGER")):
             db2_database.execute(f"DROP TABLE {SCHEMA}.{table}")
             columns = COLUMNS.replace("N INTEGER", f"N {number}")
             db2_database.execute(f"CREATE TABLE {SCHEMA}.{table} ({columns})")
-        for row in kept:
+        for row in wider_rows:
             marks = ", ".join("?" * len(row))
             db2_database.execute(f"INSERT INTO {SCHEMA}.WIDER VALUES ({marks})", [*row.values()])
         db2_database.execute(f"INSERT INTO {SCHEMA}.AGAIN (ID, N) VALUES (7, 7)")

@@ -55,7 +55,7 @@ def _repair(run: Replicated, load: Load, table: str) -> None:
     """The table stops when its next row comes, and is copied again under load."""
     run.await_(lambda: table in run.stopped(), f"{table} goes on")
     assert "resync" in run.stopped()[table]["remedy"]
-    done = run.resync(table)
-    assert done.returncode == 0, done.stderr
+    completed = run.resync(table)
+    assert completed.returncode == 0, completed.stderr
     run.await_(lambda: not run.requests(), f"{table} is not copied again: {load.failed}")
     assert table not in run.stopped()

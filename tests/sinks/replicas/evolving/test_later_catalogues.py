@@ -51,7 +51,7 @@ class Tables:
 
     def codes(self) -> dict[str, str]:
         """Codes of the stopped tables, and `different` for one that differs from its source."""
-        found = {
+        code_by_table = {
             json.loads(path.read_text())["name"]: json.loads(path.read_text())["code"]
             for path in self.replication.state.rglob("stopped/*/error.json")
         }
@@ -59,17 +59,17 @@ class Tables:
             "SELECT relname::text FROM pg_class WHERE relkind = 'r' "
             "AND relnamespace = 'public'::regnamespace"
         ):
-            if table not in found:
+            if table not in code_by_table:
                 rows = {
                     tuple(sorted(row.items(), key=str)) for row in self.lake.rows("public", table)
                 }
-                wanted = {
+                source_rows = {
                     tuple(sorted(row.items(), key=str))
                     for (row,) in self.database.execute(f"SELECT to_jsonb(t) FROM {table} t")
                 }
-                if rows != wanted:
-                    found[table] = f"different: {rows ^ wanted}"
-        return found
+                if rows != source_rows:
+                    code_by_table[table] = f"different: {rows ^ source_rows}"
+        return code_by_table
 
 
 @pytest.fixture

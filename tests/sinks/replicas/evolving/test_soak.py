@@ -102,8 +102,8 @@ class Soak:
         self.run.execute(statement)
         if STOPPING in statement:
             self.run.await_(lambda: table in self.run.stopped(), f"{table} goes on")
-            done = self.run.resync(table)
-            assert done.returncode == 0, done.stderr
+            completed = self.run.resync(table)
+            assert completed.returncode == 0, completed.stderr
             self.run.await_(lambda: not self.run.requests(), f"{table} is not copied again")
         assert self.run.stopped() == {}
 
@@ -131,14 +131,14 @@ class Soak:
 
     def maintain(self) -> None:
         """`headrace maintain` beside the query; then a reader that is not headrace's reads."""
-        done = self.run.maintain()
-        assert done.returncode == 0, done.stderr
+        completed = self.run.maintain()
+        assert completed.returncode == 0, completed.stderr
         for table in TABLES:
             assert self.run.replica(table) is not None
         for name, count in self.counted().items():
             self.files.setdefault(name, []).append(count)
-        shown = ", ".join(f"{name} {counts[-1]}" for name, counts in self.files.items())
-        print(f"{self.passed:.0f} s: {self.load.done} transactions; {shown}", flush=True)
+        file_counts = ", ".join(f"{name} {counts[-1]}" for name, counts in self.files.items())
+        print(f"{self.passed:.0f} s: {self.load.done} transactions; {file_counts}", flush=True)
 
     def counted(self) -> dict[str, int]:
         """The number of files of each kind. Those of earlier versions are counted in Iceberg; Delta
@@ -171,10 +171,13 @@ def test_tables_equal_their_source_after_an_hour_in_which_nothing_grows(
     seed = int(os.environ.get("SEED") or time.time())
     print(f"SEED={seed}")
     name = f"soak_{kind}"
-    kept = {"headrace_sink_snapshots_keep_minutes": "1", "headrace_sink_cuts_keep_minutes": "1"}
+    properties = {
+        "headrace_sink_snapshots_keep_minutes": "1",
+        "headrace_sink_cuts_keep_minutes": "1",
+    }
     with ExitStack() as running:
         server = running.enter_context(PostgresServer())
-        run = running.enter_context(replicated(server, kind, tmp_path, name, **kept))
+        run = running.enter_context(replicated(server, kind, tmp_path, name, **properties))
         run.left_alone_s = int(seconds) + 1200
         for table in TABLES:
             run.execute(TABLE.replace("{0}", table))

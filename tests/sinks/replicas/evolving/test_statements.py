@@ -84,8 +84,8 @@ def _repair(run: Replicated, tables: dict[str, Statement]) -> None:
     for table, statement in tables.items():
         if statement.repair:
             run.execute(statement.repair.replace("{0}", table))
-        done = run.resync(table)
-        assert done.returncode == 0, done.stderr
+        completed = run.resync(table)
+        assert completed.returncode == 0, completed.stderr
     run.await_(lambda: not run.requests(), "tables are not copied again")
     run.catch_up()
     assert not run.stopped()

@@ -120,8 +120,8 @@ class Pipeline:
         if changes:
             numbered = [(next(self._places), change) for change in changes]
             folder = parts_folder(self.state)
-            made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
-            parts.append(replace(made, schema=to_json(SCHEMA)))
+            written_part = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
+            parts.append(replace(written_part, schema=to_json(SCHEMA)))
         self.sink._replica(self.table.name)._opened()
         is_boundary = is_settled and not (copies or is_inside)
         note_end(

@@ -37,10 +37,10 @@ def stopped(pipeline: Pipeline) -> list[dict[str, str]]:
 def pipeline(tmp_path: Path) -> Pipeline:
     """A pipeline whose table has three rows, of which the source has two, and is about to be copied
     again."""
-    made = Pipeline(tmp_path)
-    made.end(0, insert(1, "a", "x"), insert(2, "b", "x"), insert(3, "gone", "x"), **SETTLED)
-    Resync(made.state / RESYNC, made.table.name, "s1").write()
-    return made
+    new_pipeline = Pipeline(tmp_path)
+    new_pipeline.end(0, insert(1, "a", "x"), insert(2, "b", "x"), insert(3, "gone", "x"), **SETTLED)
+    Resync(new_pipeline.state / RESYNC, new_pipeline.table.name, "s1").write()
+    return new_pipeline
 
 
 def requests(pipeline: Pipeline) -> list[Resync]:

@@ -50,9 +50,9 @@ def signals(pipeline: Pipeline) -> list[str]:
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
     """A pipeline whose table has three rows. The source has rows 1, 2 and 4."""
-    made = Pipeline(tmp_path)
-    made.end(0, insert(1, "a", "x"), insert(2, "b", "x"), insert(3, "gone", "x"), **SETTLED)
-    return made
+    new_pipeline = Pipeline(tmp_path)
+    new_pipeline.end(0, insert(1, "a", "x"), insert(2, "b", "x"), insert(3, "gone", "x"), **SETTLED)
+    return new_pipeline
 
 
 @contextmanager
@@ -126,8 +126,8 @@ def test_rows_that_a_copy_leaves_out_are_counted_once_whatever_is_killed(
     if is_killed:
         apply = pipeline.sink._waiting.apply
 
-        def kill(*given: Any) -> None:
-            apply(*given)
+        def kill(*arguments: Any) -> None:
+            apply(*arguments)
             raise Killed
 
         monkeypatch.setattr(pipeline.sink._waiting, "apply", kill)
@@ -146,8 +146,8 @@ def test_a_copy_that_is_requested_while_another_one_ends_is_not_lost(pipeline: P
     pipeline.end(1, insert(1, "a2", "x"), signals=running(), **SETTLED)
     commit = pipeline.sink._commit
 
-    def meanwhile(*given: Any) -> None:
-        commit(*given)
+    def meanwhile(*arguments: Any) -> None:
+        commit(*arguments)
         request(pipeline, "s2")
 
     pipeline.sink._commit = meanwhile  # type: ignore[method-assign]

@@ -65,10 +65,14 @@ def test_a_full_disk_of_the_state_folder_is_retried_and_loses_nothing(
     monkeypatch.setattr(taking, "current_rows", lambda _: at_start)
     pipeline = Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
     update = Change(Operation.UPDATE, (1,), {"name": "a2"})
-    one, two = insert(1, "a", "x"), insert(2, "b", "y")
+    first_insert, second_insert = insert(1, "a", "x"), insert(2, "b", "y")
     messages = [
-        retried(pipeline, monkeypatch, lambda: pipeline.end(0, one, is_settled=True, copies=True)),
-        retried(pipeline, monkeypatch, lambda: pipeline.end(1, two, is_settled=True)),
+        retried(
+            pipeline,
+            monkeypatch,
+            lambda: pipeline.end(0, first_insert, is_settled=True, copies=True),
+        ),
+        retried(pipeline, monkeypatch, lambda: pipeline.end(1, second_insert, is_settled=True)),
         retried(pipeline, monkeypatch, lambda: pipeline.end(2, update)),
         retried(pipeline, monkeypatch, lambda: pipeline.end(3, is_settled=True)),
     ]
@@ -78,7 +82,9 @@ def test_a_full_disk_of_the_state_folder_is_retried_and_loses_nothing(
     ended = {"ended": [["public.t", "s1", "SUCCEEDED"]]}
     messages += [
         retried(
-            pipeline, monkeypatch, lambda: pipeline.end(4, one, is_settled=True, signals=running)
+            pipeline,
+            monkeypatch,
+            lambda: pipeline.end(4, first_insert, is_settled=True, signals=running),
         ),
         retried(pipeline, monkeypatch, lambda: pipeline.end(5, is_settled=True, signals=ended)),
     ]

@@ -33,11 +33,11 @@ def kills(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Iterato
         left = [number]
 
         def counted(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
-            def step(*given: Any, **named: Any) -> Any:
+            def step(*arguments: Any, **named: Any) -> Any:
                 left[0] -= 1
                 if left[0] == 0:
                     raise Killed
-                return real(*given, **named)
+                return real(*arguments, **named)
 
             return step
 
@@ -86,18 +86,18 @@ def test_a_micro_batch_that_is_kept_again_is_there_in_one_form_or_the_other(
 def test_a_table_that_stops_with_changes_that_wait_keeps_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Pipeline] = []
+    pipelines: list[Pipeline] = []
 
     def stop() -> None:
-        folder = tmp_path / str(len(made))
+        folder = tmp_path / str(len(pipelines))
         folder.mkdir()
-        made.append(Pipeline(folder))
-        made[-1].end(0, insert(1, "a", "x"))
-        made[-1].end(1, Change(Operation.UPDATE, (9,), {"name": "lost"}))
-        made[-1].end(2, Change(Operation.DELETE, (1,)), is_settled=True)
+        pipelines.append(Pipeline(folder))
+        pipelines[-1].end(0, insert(1, "a", "x"))
+        pipelines[-1].end(1, Change(Operation.UPDATE, (9,), {"name": "lost"}))
+        pipelines[-1].end(2, Change(Operation.DELETE, (1,)), is_settled=True)
 
     for _ in kills(monkeypatch, stop):
-        pipeline = made[-1]
+        pipeline = pipelines[-1]
         pipeline.start()
         pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "lost"}))
         pipeline.end(2, Change(Operation.DELETE, (1,)), is_settled=True)

@@ -20,11 +20,11 @@ READING = {"snapshot": {"table": 0}}
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
     """A pipeline whose first copy is over."""
-    made = Pipeline(tmp_path)
-    made.sink._sources[made.table.name] = {"public.t": None}
-    made.end(0, insert(1, "a", "x"), epoch=1, **READING, **SETTLED)
-    made.end(1, insert(2, "b", "x"), insert(3, "gone", "x"), epoch=1, **SETTLED)
-    return made
+    new_pipeline = Pipeline(tmp_path)
+    new_pipeline.sink._sources[new_pipeline.table.name] = {"public.t": None}
+    new_pipeline.end(0, insert(1, "a", "x"), epoch=1, **READING, **SETTLED)
+    new_pipeline.end(1, insert(2, "b", "x"), insert(3, "gone", "x"), epoch=1, **SETTLED)
+    return new_pipeline
 
 
 def test_rows_that_were_deleted_meanwhile_are_gone_when_all_are_read(pipeline: Pipeline) -> None:

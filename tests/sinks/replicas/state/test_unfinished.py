@@ -38,10 +38,10 @@ with UnfinishedFiles(Path(state)).writing(TableName(("shop",), "t"), prefix) as 
 @pytest.fixture
 def lake(tmp_path: Path) -> FolderLake:
     """Four small files."""
-    made = FolderLake(tmp_path / "lake")
+    folder_lake = FolderLake(tmp_path / "lake")
     for number in range(4):
-        apply(new_replica(made), number)
-    return made
+        apply(new_replica(folder_lake), number)
+    return folder_lake
 
 
 @pytest.fixture
@@ -151,13 +151,13 @@ def test_an_erasure_is_alone(lake: FolderLake, state: Path) -> None:
 
 def taken(unfinished: UnfinishedFiles, **options: bool) -> list[tuple[str, bool, tuple[str, ...]]]:
     """What ended processes have noted; the notes are deleted."""
-    found: list[tuple[str, bool, tuple[str, ...]]] = []
+    taken_notes: list[tuple[str, bool, tuple[str, ...]]] = []
     unfinished.finish(
         lambda note: True,
-        lambda note: found.append((note.prefix, note.is_committing, note.deletes)),
+        lambda note: taken_notes.append((note.prefix, note.is_committing, note.deletes)),
         **options,
     )
-    return found
+    return taken_notes
 
 
 @pytest.mark.parametrize("begins_commit", [False, True])

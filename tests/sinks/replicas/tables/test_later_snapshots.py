@@ -75,23 +75,29 @@ class History:
     current: pa.Table | None = None
     closed: list[Row] = field(default_factory=list)
 
-    def apply(self, *rows: tuple[int, Operation, int, int | None], taken: int | None) -> None:
+    def apply(
+        self, *rows: tuple[int, Operation, int, int | None], snapshot_place: int | None
+    ) -> None:
         """Apply a micro-batch of a query whose snapshot was taken at a place (None: where it
         began)."""
-        place = "" if taken is None else SEQUENCES.beginning(taken)
+        place = "" if snapshot_place is None else SEQUENCES.beginning(snapshot_place)
         versions = Versions([changes(*rows)], SCHEMA, shown_until=[place], table="shop.orders")
         touched = set(versions.keys["id"].to_pylist())
         if self.current is None:
-            made = versions.rows(None)
+            version_rows = versions.rows(None)
         else:
             is_touched = pa.array(
                 [key in touched for key in self.current["id"].to_pylist()], pa.bool_()
             )
-            kept = self.current.filter(is_touched)
+            touched_rows = self.current.filter(is_touched)
             rest = self.current.filter(pa.compute.invert(is_touched))
-            made = pa.concat_tables([versions.rows(kept), rest.select(kept.column_names)])
-        self.closed += made.filter(pa.compute.invert(made["is_current"])).to_pylist()
-        self.current = made.filter(made["is_current"])
+            version_rows = pa.concat_tables(
+                [versions.rows(touched_rows), rest.select(touched_rows.column_names)]
+            )
+        self.closed += version_rows.filter(
+            pa.compute.invert(version_rows["is_current"])
+        ).to_pylist()
+        self.current = version_rows.filter(version_rows["is_current"])
 
     def intervals(self) -> set[tuple[int, int, int, int | None]]:
         """(key, value, first second, second of the end or None) of all versions."""
@@ -130,7 +136,7 @@ class Source:
     def versions(self, late: set[int]) -> set[tuple[int, int, int, int | None]]:
         """The intervals of all versions, but for those of the keys in `late` that ended before the
         snapshot read them."""
-        made: set[tuple[int, int, int, int | None]] = set()
+        expected_versions: set[tuple[int, int, int, int | None]] = set()
         for key in range(KEYS):
             begun = BEGUN if key in self.rows[0] else None
             value = self.rows[0].get(key, 0)
@@ -139,12 +145,12 @@ class Source:
                     continue
                 is_unknown = key in late and begun == BEGUN and place < TAKEN
                 if begun is not None and not is_unknown:
-                    made.add((key, value, begun, place))
+                    expected_versions.add((key, value, begun, place))
                 begun = None if operation is DELETE else place
                 value = new or 0
             if begun is not None:
-                made.add((key, value, begun, None))
-        return made
+                expected_versions.add((key, value, begun, None))
+        return expected_versions
 
 
 @given(
@@ -164,29 +170,33 @@ def test_a_history_shows_no_value_before_the_change_that_made_it(
     source, history = Source(first, drawn), History()
     reread = reread & first.keys()
     early = [(BEGUN, READ, key, first[key]) for key in first if key not in late]
-    history.apply(*early, taken=None)
-    shown = source.at(TAKEN - 1)
+    history.apply(*early, snapshot_place=None)
+    visible_rows = source.at(TAKEN - 1)
     # Rows that were read early may be read again.
-    again = [(BEGUN, READ, key, shown[key]) for key in shown if key in late or key in reread]
-    history.apply(*again, taken=TAKEN)
+    again = [
+        (BEGUN, READ, key, visible_rows[key])
+        for key in visible_rows
+        if key in late or key in reread
+    ]
+    history.apply(*again, snapshot_place=TAKEN)
     log, sizes = list(source.log), list(sizes)
     while log:
         size = sizes.pop() if len(sizes) > 1 else sizes[0]
-        history.apply(*log[:size], taken=TAKEN)
+        history.apply(*log[:size], snapshot_place=TAKEN)
         del log[:size]
     assert history.intervals() == source.versions(late)
 
 
 def test_rows_and_changes_that_waited_are_applied_in_one_micro_batch() -> None:
     history = History()
-    history.apply((BEGUN, READ, 1, 7), (20, UPDATE, 1, 7), (40, UPDATE, 1, 8), taken=TAKEN)
+    history.apply((BEGUN, READ, 1, 7), (20, UPDATE, 1, 7), (40, UPDATE, 1, 8), snapshot_place=TAKEN)
     assert history.intervals() == {(1, 7, 20, 40), (1, 8, 40, None)}
 
 
 def test_a_change_at_the_place_of_the_snapshot_is_not_in_its_rows() -> None:
     history = History()
-    history.apply((BEGUN, READ, 1, 7), taken=TAKEN)
-    history.apply((TAKEN, UPDATE, 1, 8), taken=TAKEN)
+    history.apply((BEGUN, READ, 1, 7), snapshot_place=TAKEN)
+    history.apply((TAKEN, UPDATE, 1, 8), snapshot_place=TAKEN)
     assert history.intervals() == {(1, 7, BEGUN, TAKEN), (1, 8, TAKEN, None)}
 
 
@@ -195,14 +205,14 @@ def test_rows_that_were_read_in_time_keep_their_version_if_all_are_applied_toget
     parts = [changes((BEGUN, READ, 1, 7)), changes((BEGUN, READ, 2, 9))]
     places = ["", SEQUENCES.beginning(TAKEN)]
     history.current = Versions(parts, SCHEMA, shown_until=places).rows(None)
-    history.apply((20, UPDATE, 1, 8), (21, UPDATE, 2, 9), taken=TAKEN)
+    history.apply((20, UPDATE, 1, 8), (21, UPDATE, 2, 9), snapshot_place=TAKEN)
     assert history.intervals() == {(1, 7, BEGUN, 20), (1, 8, 20, None), (2, 9, 21, None)}
 
 
 def test_a_row_that_was_deleted_before_it_was_read_has_no_version_with_unknown_values() -> None:
     history = History()
-    history.apply((BEGUN, READ, 1, 7), taken=TAKEN)
-    history.apply((20, UPDATE, 2, None), (21, DELETE, 2, None), taken=TAKEN)
+    history.apply((BEGUN, READ, 1, 7), snapshot_place=TAKEN)
+    history.apply((20, UPDATE, 2, None), (21, DELETE, 2, None), snapshot_place=TAKEN)
     assert history.intervals() == {(1, 7, BEGUN, None)}
 
 
@@ -219,7 +229,7 @@ def test_a_value_that_is_unknown_for_another_reason_is_an_error(
     rows: list[tuple[int, Operation, int, int | None]],
 ) -> None:
     with pytest.raises(HeadraceError, match=r"replicas\.value_unknown"):
-        History().apply(*rows, taken=TAKEN)
+        History().apply(*rows, snapshot_place=TAKEN)
 
 
 def moved(before: list[tuple[int, Operation, int, int | None]], former: int, key: int) -> pa.Table:
@@ -239,7 +249,7 @@ def test_a_row_that_moved_does_not_get_the_value_of_the_row_that_has_its_former_
     freed = moved([(20, DELETE, 2, None)], former=1, key=2)
     place = [SEQUENCES.beginning(TAKEN)]
     stored = History()
-    stored.apply((BEGUN, READ, 1, 9), (BEGUN, READ, 2, 5), taken=TAKEN)
+    stored.apply((BEGUN, READ, 1, 9), (BEGUN, READ, 2, 5), snapshot_place=TAKEN)
     with pytest.raises(HeadraceError, match=r"replicas\.value_unknown"):
         fold([freed], SCHEMA, shown_until=place).rows(stored.current)
     # The key was free, so its stored row is the one that moved.
@@ -265,12 +275,12 @@ def test_a_truncate_removes_versions_that_were_read_after_it(tmp_path: Any) -> N
         tmp_path, with_own_columns(TableName(("shop",), "orders"), SCHEMA, Mode.HISTORY)
     )
     history = History()
-    history.apply((BEGUN, READ, 1, 5), taken=None)
-    history.apply((BEGUN, READ, 2, 7), taken=TAKEN)
+    history.apply((BEGUN, READ, 1, 5), snapshot_place=None)
+    history.apply((BEGUN, READ, 2, 7), snapshot_place=TAKEN)
     assert history.current is not None
     storage = table.storage
     files = write_files(storage, history.current.select(storage.schema.names), "versions")
     end = sequence(20, RowKind.TRANSACTION, 1), 20_000_000
-    done = close_versions(CloseStep(storage, files, "closed", end, drops_begun_after=True))
-    assert done.closed == 1
-    assert [file.rows for file in done.files] == [1]
+    closing = close_versions(CloseStep(storage, files, "closed", end, drops_begun_after=True))
+    assert closing.closed == 1
+    assert [file.rows for file in closing.files] == [1]

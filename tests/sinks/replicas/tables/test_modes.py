@@ -73,8 +73,10 @@ class Kept:
             COMMIT_TIME: pa.array([p * 10**6 for p in changes], pa.timestamp("us", "UTC")),
         }
         for column in schema.columns:
-            given = [{"id": key, **more} for _, key, more in changes.values()]
-            values[column.name] = pa.array([row.get(column.name) for row in given], column.type)
+            change_rows = [{"id": key, **more} for _, key, more in changes.values()]
+            values[column.name] = pa.array(
+                [row.get(column.name) for row in change_rows], column.type
+            )
         truncates = tuple((f"{p:020}", p * 10**6) for p, step in places.items() if step[0] == "t")
         with PartWriter(parts_folder(self.folder), f"{number}") as writer:
             shape = TableShape(schema, to_json(schema), {})
@@ -117,13 +119,13 @@ def test_a_history_follows_its_source_and_a_repeated_micro_batch_changes_nothing
     history.apply(1, [("r", 1, {"v": "a"}), ("r", 2, {"v": "b"})])
     second: Sequence[Step] = [("u", 1, {"v": "c"}), ("u", 1, {"v": "d"}), ("d", 2, {})]
     history.apply(2, second)
-    wanted = [(1, "a", 10, 20), (2, "b", 11, 22), (1, "c", 20, 21), (1, "d", 21, None)]
-    assert history.versions() == wanted
+    expected_versions = [(1, "a", 10, 20), (2, "b", 11, 22), (1, "c", 20, 21), (1, "d", 21, None)]
+    assert history.versions() == expected_versions
     assert history.apply(2, second).is_repeated
     assert history.apply(1, second).is_repeated
     history.replica = history.new_replica()
     assert history.apply(2, second).is_repeated
-    assert history.versions() == wanted
+    assert history.versions() == expected_versions
     history.apply(3, [("t", 0, {})])
     assert history.versions()[-1] == (1, "d", 21, 30)
     assert history.lake.properties()[MODE] == "history"
@@ -155,8 +157,8 @@ class Killed(BaseException):
 def test_a_micro_batch_is_in_a_table_once_whenever_its_run_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, is_committed: bool
 ) -> None:
-    kept = Kept(tmp_path, mode=mode)
-    kept.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"})])
+    kept_replica = Kept(tmp_path, mode=mode)
+    kept_replica.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"})])
     second: Sequence[Step] = [("u", 1, {"v": "c"}), ("d", 2, {})]
     commit = FolderCommit.commit
 
@@ -168,16 +170,16 @@ def test_a_micro_batch_is_in_a_table_once_whenever_its_run_is_killed(
     with monkeypatch.context() as patched:
         patched.setattr(FolderCommit, "commit", killed)
         with pytest.raises(Killed):
-            kept.apply(2, second)
-    kept.replica = kept.new_replica()
-    assert kept.apply(2, second).is_repeated is is_committed
+            kept_replica.apply(2, second)
+    kept_replica.replica = kept_replica.new_replica()
+    assert kept_replica.apply(2, second).is_repeated is is_committed
     if mode == "append":
-        assert kept.rows("__op", "id") == [("c", 1), ("c", 2), ("u", 1), ("d", 2)]
+        assert kept_replica.rows("__op", "id") == [("c", 1), ("c", 2), ("u", 1), ("d", 2)]
     else:
-        assert kept.versions() == [(1, "a", 10, 20), (2, "b", 11, 21), (1, "c", 20, None)]
-    of_batch = {name for name in kept.lake.names if name.startswith(f"{files_of(QUERY)}2-")}
+        assert kept_replica.versions() == [(1, "a", 10, 20), (2, "b", 11, 21), (1, "c", 20, None)]
+    of_batch = {name for name in kept_replica.lake.names if name.startswith(f"{files_of(QUERY)}2-")}
     assert of_batch
-    assert of_batch <= kept.lake.live_names
+    assert of_batch <= kept_replica.lake.live_names
 
 
 @pytest.mark.parametrize("mode", ["append", "history"])
@@ -188,29 +190,33 @@ def test_a_dropped_column_stays_and_another_one_of_its_name_is_beside_it(
         numbered = zip(columns, ("1", "2", "3", "4"), strict=False)
         return replace(SCHEMA, columns=tuple(c if c.id else replace(c, id=n) for c, n in numbered))
 
-    kept, (key, text, number) = Kept(tmp_path, mode=mode), COLUMNS
-    kept.apply(1, [("c", 1, {"v": "a", "w": 1})], schema(key, text, number))
+    kept_replica, (key, text, number) = Kept(tmp_path, mode=mode), COLUMNS
+    kept_replica.apply(1, [("c", 1, {"v": "a", "w": 1})], schema(key, text, number))
     without = schema(key, replace(number, id="3"))
-    kept.apply(2, [("u", 1, {"w": 2})], without)
-    assert kept.rows("v", "w") == [("a", 1), (None, 2)]
+    kept_replica.apply(2, [("u", 1, {"w": 2})], without)
+    assert kept_replica.rows("v", "w") == [("a", 1), (None, 2)]
     other = replace(COLUMNS[1], type=pa.int64(), id="4")
-    kept.apply(3, [("u", 1, {"w": 3, "v": 5})], schema(key, replace(number, id="3"), other))
-    assert kept.rows("v_former", "v", "w") == [("a", None, 1), (None, None, 2), (None, 5, 3)]
+    kept_replica.apply(3, [("u", 1, {"w": 3, "v": 5})], schema(key, replace(number, id="3"), other))
+    assert kept_replica.rows("v_former", "v", "w") == [
+        ("a", None, 1),
+        (None, None, 2),
+        (None, 5, 3),
+    ]
     renamed = schema(key, replace(number, id="3", name="x"), other)
-    kept.apply(4, [("u", 1, {"x": 4, "v": 6})], renamed)
-    assert kept.rows("v", "x")[-1] == (6, 4)
-    assert kept.rows("v_former", "x")[0] == ("a", 1)
+    kept_replica.apply(4, [("u", 1, {"x": 4, "v": 6})], renamed)
+    assert kept_replica.rows("v", "x")[-1] == (6, 4)
+    assert kept_replica.rows("v_former", "x")[0] == ("a", 1)
 
 
 def test_versions_get_the_default_of_a_new_column_and_rows_of_a_change_log_do_not(
     tmp_path: Path,
 ) -> None:
     late = replace(SCHEMA, columns=(*COLUMNS, Column("n", pa.int64(), default=7)))
-    for mode, wanted in (("append", [(None,), (8,)]), ("history", [(7,), (8,)])):
-        kept = Kept(tmp_path / mode, mode=mode)
-        kept.apply(1, [("c", 1, {"v": "a"})])
-        kept.apply(2, [("u", 1, {"v": "b", "n": 8})], late)
-        assert kept.rows("n") == wanted
+    for mode, expected in (("append", [(None,), (8,)]), ("history", [(7,), (8,)])):
+        kept_replica = Kept(tmp_path / mode, mode=mode)
+        kept_replica.apply(1, [("c", 1, {"v": "a"})])
+        kept_replica.apply(2, [("u", 1, {"v": "b", "n": 8})], late)
+        assert kept_replica.rows("n") == expected
 
 
 def test_a_type_that_a_column_cannot_take_begins_another_column_of_a_change_log(
@@ -293,45 +299,51 @@ def test_deletes_have_no_meaning_where_no_row_is_removed() -> None:
 
 @pytest.mark.parametrize("mode", ["replica", "append", "history"])
 def test_no_file_has_a_row_of_a_key_that_was_erased(tmp_path: Path, mode: str) -> None:
-    kept = Kept(tmp_path, mode=mode)
-    kept.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"}), ("c", 3, {"v": "c"})])
-    kept.apply(2, [("u", 1, {"v": "secret"}), ("d", 2, {})])
-    kept.apply(3, [("u", 1, {"v": "d"})])
-    done = erase(kept.lake, {"id": 1}, HereRunner())
-    assert done.rows == (1 if mode == "replica" else 3)
-    files = [file.path for file in kept.lake.begin(ColumnChange()).files]
+    kept_replica = Kept(tmp_path, mode=mode)
+    kept_replica.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"}), ("c", 3, {"v": "c"})])
+    kept_replica.apply(2, [("u", 1, {"v": "secret"}), ("d", 2, {})])
+    kept_replica.apply(3, [("u", 1, {"v": "d"})])
+    erased = erase(kept_replica.lake, {"id": 1}, HereRunner())
+    assert erased.rows == (1 if mode == "replica" else 3)
+    files = [file.path for file in kept_replica.lake.begin(ColumnChange()).files]
     for path in files:
         table = pq.read_table(path)
         assert 1 not in table.column(0).to_pylist()
         assert "secret" not in table.column(1).to_pylist()
-    assert {row["id"] for row in kept.lake.kept.rows()} == ({3} if mode == "replica" else {2, 3})
-    kept.apply(4, [("u", 3, {"v": "e"})])
-    assert erase(kept.lake, {"id": 1}, HereRunner()) == Erased(0, 0)
+    assert {row["id"] for row in kept_replica.lake.kept.rows()} == (
+        {3} if mode == "replica" else {2, 3}
+    )
+    kept_replica.apply(4, [("u", 3, {"v": "e"})])
+    assert erase(kept_replica.lake, {"id": 1}, HereRunner()) == Erased(0, 0)
 
 
 def test_an_erasure_names_the_folders_that_may_still_have_the_key(tmp_path: Path) -> None:
-    kept, state = Kept(tmp_path), tmp_path / "own"
-    kept.apply(1, [("c", 1, {"v": "secret"})])
+    kept_replica, state = Kept(tmp_path), tmp_path / "own"
+    kept_replica.apply(1, [("c", 1, {"v": "secret"})])
     state.mkdir()
     note_tables(state, [NAME])
-    lines = [*erase_from(kept.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)]
+    lines = [
+        *erase_from(kept_replica.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)
+    ]
     assert not any(str(state) in line for line in lines)
     ComparisonState(state / "verify", NAME).keep(TableProgress("", Found(keys={"s.t": ((1,),)})))
     (state / "stopped" / "t").mkdir(parents=True)
     (state / "stopped" / "t" / "3-0.arrow").touch()
-    lines = [*erase_from(kept.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)]
+    lines = [
+        *erase_from(kept_replica.lake, state, "shop.t", '{"id": 1}', HereRunner(), lambda _: 0)
+    ]
     named = [line.split(" keeps ")[0] for line in lines if " keeps " in line]
     assert named == [str(state / "stopped"), str(state / "verify")]
 
 
 def test_a_key_that_a_table_cannot_have_is_an_error(history: Kept) -> None:
     history.apply(1, [("c", 1, {"v": "a"})])
-    for key, what in (
+    for key, message in (
         ({"v": "a"}, "has the columns v"),
         ({}, "has the columns none"),
         ({"id": "x"}, "has a value of the column id that is no int64"),
     ):
-        with pytest.raises(HeadraceError, match=what) as caught:
+        with pytest.raises(HeadraceError, match=message) as caught:
             erase(history.lake, key, HereRunner())
         assert caught.value.code == "replicas.no_such_key"
 
@@ -340,10 +352,10 @@ def test_a_comparison_with_the_source_sees_the_current_versions_only(history: Ke
     history.apply(1, [("c", 1, {"v": "a"}), ("c", 2, {"v": "b"}), ("c", 3, {"v": "c"})])
     history.apply(2, [("u", 1, {"v": "x"}), ("d", 2, {})])
     assert isinstance(history.replica._table, FolderLake)
-    seen = ReplicaRows(history.replica._table, ("id", "v"))
-    digests = np.concatenate([each.rows for each in seen.digests()])
-    wanted = pa.table({"id": pa.array([1, 3], pa.int64()), "v": ["x", "c"]})
-    assert sorted(digests) == sorted(row_digests(wanted, ("id", "v")))
-    places, rows = seen.find(pa.table({"id": pa.array([1, 2, 3], pa.int64())}))
+    replica_rows = ReplicaRows(history.replica._table, ("id", "v"))
+    digests = np.concatenate([each.rows for each in replica_rows.digests()])
+    expected_table = pa.table({"id": pa.array([1, 3], pa.int64()), "v": ["x", "c"]})
+    assert sorted(digests) == sorted(row_digests(expected_table, ("id", "v")))
+    places, rows = replica_rows.find(pa.table({"id": pa.array([1, 2, 3], pa.int64())}))
     assert len(places) == 2
-    assert sorted(rows.to_pylist(), key=lambda row: row["id"]) == wanted.to_pylist()
+    assert sorted(rows.to_pylist(), key=lambda row: row["id"]) == expected_table.to_pylist()

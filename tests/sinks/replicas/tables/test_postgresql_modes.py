@@ -68,12 +68,12 @@ class Lakes:
             batch = MicroBatch("12345678-query", self.batches, position)
             # As the sink does; the rows of a range are read once here.
             until = shown_until(self.reader.offsets[-1])
-            own = [
+            table_parts = [
                 replace(part, shown_until=until if part.first < until else "")
                 for part in parts
                 if part.topic == topic
             ]
-            replica.apply(batch, own, parts_folder(self.reader.written.folder))
+            replica.apply(batch, table_parts, parts_folder(self.reader.written.folder))
 
     def rows(self, name: str, place: str) -> list[Row]:
         """The rows of a table, ordered by a column of positions."""
@@ -82,20 +82,20 @@ class Lakes:
     def versions(self, *columns: str) -> list[tuple[Any, ...]]:
         """Columns of the versions of orders, and whether they are current."""
         names = (*columns, "is_current")
-        found = self.rows("orders", "valid_from_position")
-        return [tuple(row[name] for name in names) for row in found]
+        rows = self.rows("orders", "valid_from_position")
+        return [tuple(row[name] for name in names) for row in rows]
 
     def log(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         """Columns of the rows of a change log."""
-        found = self.rows(name, "__position")
-        return [tuple(row[column] for column in ("__op", *columns)) for row in found]
+        rows = self.rows(name, "__position")
+        return [tuple(row[column] for column in ("__op", *columns)) for row in rows]
 
 
 @pytest.fixture
 def lakes(database: Database, tmp_path: Path) -> Iterator[Lakes]:
-    made = Lakes(tmp_path, database)
-    yield made
-    made.reader.stop()
+    new_lakes = Lakes(tmp_path, database)
+    yield new_lakes
+    new_lakes.reader.stop()
 
 
 def test_each_table_keeps_what_its_mode_says(lakes: Lakes, database: Database) -> None:

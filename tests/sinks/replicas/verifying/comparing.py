@@ -59,14 +59,18 @@ def sink_query(
     definition = find_sink(replication.lake.name)
     assert isinstance(definition, ReplicaDefinition)
     of_sink = {f"headrace.sink.{n.replace('_', '.')}": text for n, text in options.items()}
-    given = {
+    source_properties = {
         **replication.database.properties(),
         **replication.lake.properties(),
         **of_sink,
         **dict(source or {}),
     }
-    config = parse_configuration(given)
-    properties = {**definition.defaults(config), **given, **definition.comparison_overrides}
+    config = parse_configuration(source_properties)
+    properties = {
+        **definition.defaults(config),
+        **source_properties,
+        **definition.comparison_overrides,
+    }
     state = replication.state
     query = SinkQuery(
         parse_configuration(properties), state / definition.name, state / "checkpoint"
@@ -82,17 +86,17 @@ def compare(
 ) -> dict[str, ComparedTable]:
     """What `headrace verify` finds, by the names of the replicas."""
     definition, query = sink_query(replication, source, **options)
-    found = definition.compare(replication.spark, query, request or ComparisonRequest())
-    return {table.name: table for table in found}
+    compared_tables = definition.compare(replication.spark, query, request or ComparisonRequest())
+    return {table.name: table for table in compared_tables}
 
 
 class Writer:
     """Writes into a replica as its query would: nothing tells its commits from those of it."""
 
     def __init__(self, lake: Lake, namespace: str, name: str) -> None:
-        found = lake.table(TableName((namespace,), name))
-        assert found is not None
-        self._table = found
+        lake_table = lake.table(TableName((namespace,), name))
+        assert lake_table is not None
+        self._table = lake_table
 
     def _rows(self, key: Key) -> tuple[list[tuple[str, int]], pa.Table]:
         schema = self._table.schema()
@@ -102,13 +106,13 @@ class Writer:
         key_set, transaction = KeySet(keys), self._table.begin(ColumnChange())
         storage = transaction.storage
         places: list[tuple[str, int]] = []
-        found = [pa.schema([(c.name, c.type) for c in schema.columns]).empty_table()]
+        row_tables = [pa.schema([(c.name, c.type) for c in schema.columns]).empty_table()]
         for file in transaction.files:
             for positions, rows in live_batches(storage, file, schema.names):
                 at = key_set.find([rows[name] for name in schema.key])[0]
                 places += [(file.path, position) for position in positions[at].tolist()]
-                found.append(rows.take(pa.array(at)))
-        return places, pa.concat_tables(found)
+                row_tables.append(rows.take(pa.array(at)))
+        return places, pa.concat_tables(row_tables)
 
     def _commit(
         self, transaction: Transaction, rows: pa.Table, places: Sequence[tuple[str, int]]
@@ -124,8 +128,12 @@ class Writer:
                     removed.append(file)
                 else:
                     vectors.append(vector)
-        own = {n: t for n, t in self._table.properties().items() if n in (QUERY, BATCH)}
-        transaction.commit(TableChange(added=added, vectors=vectors, removed=removed), own)
+        batch_properties = {
+            n: t for n, t in self._table.properties().items() if n in (QUERY, BATCH)
+        }
+        transaction.commit(
+            TableChange(added=added, vectors=vectors, removed=removed), batch_properties
+        )
 
     def lose(self, *key: object) -> None:
         """The row of a key is gone."""

@@ -31,34 +31,36 @@ def test_twenty_corruptions_of_all_kinds_are_found_in_one_pass(replication: Repl
     # The rows were changed after their first copy, so that there are former ones.
     replication.database.execute(f"UPDATE a SET n = -n WHERE id % {ROWS // 40} = 0")
     replication.run()
-    wanted: dict[tuple[str, ...], DifferenceKind] = {}
+    expected_kinds: dict[tuple[str, ...], DifferenceKind] = {}
     with writing(replication, "a") as a:
         for number, (id_, part) in enumerate(keys):
             key = (str(id_), repr(part))
             match number % 5:
                 case 0:
                     a.lose(id_, part)
-                    wanted[key] = DifferenceKind.MISSING
+                    expected_kinds[key] = DifferenceKind.MISSING
                 case 1:
                     a.double(id_, part)
-                    wanted[key] = DifferenceKind.REPEATED
+                    expected_kinds[key] = DifferenceKind.REPEATED
                 case 2:
                     a.change(id_, part, name="another name")
-                    wanted[key] = DifferenceKind.DIFFERENT
+                    expected_kinds[key] = DifferenceKind.DIFFERENT
                 case 3:  # a stale row: that of before a change which the replica lost
                     a.change(id_, part, n=0)
-                    wanted[key] = DifferenceKind.DIFFERENT
+                    expected_kinds[key] = DifferenceKind.DIFFERENT
                 case _:
                     a.change(id_, part, id=id_ + 10 * ROWS)
-                    wanted[key] = DifferenceKind.MISSING
-                    wanted[(str(id_ + 10 * ROWS), repr(part))] = DifferenceKind.SURPLUS
+                    expected_kinds[key] = DifferenceKind.MISSING
+                    expected_kinds[(str(id_ + 10 * ROWS), repr(part))] = DifferenceKind.SURPLUS
     with running(replication):
-        found = compare(replication)
-    assert found["public.b"].is_equal
-    assert found["public.b"].rows == ROWS
-    table = found["public.a"]
-    assert {(each.key["id"], each.key["part"]): each.kind for each in table.differences} == wanted
-    assert table.differing == len(wanted)
+        compared = compare(replication)
+    assert compared["public.b"].is_equal
+    assert compared["public.b"].rows == ROWS
+    table = compared["public.a"]
+    assert {
+        (each.key["id"], each.key["part"]): each.kind for each in table.differences
+    } == expected_kinds
+    assert table.differing == len(expected_kinds)
     assert (table.rows, table.unsettled, table.why) == (ROWS, 0, "")
 
 
@@ -70,9 +72,9 @@ def test_equal_tables_need_no_query_that_runs(replication: Replication) -> None:
         "INSERT INTO a SELECT i, 'name ' || i FROM generate_series(1, 100) i"
     )
     replication.run()
-    found = compare(replication)
-    assert all(table.is_equal for table in found.values())
-    assert {name: table.rows for name, table in found.items()} == {
+    compared = compare(replication)
+    assert all(table.is_equal for table in compared.values())
+    assert {name: table.rows for name, table in compared.items()} == {
         "public.a": 100,
         "public.empty": 0,
     }

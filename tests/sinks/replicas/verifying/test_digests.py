@@ -61,11 +61,11 @@ def digests(kind: pa.DataType, values: list[Any]) -> list[int]:
 @given(columns)
 def test_rows_have_equal_digests_if_they_are_equal(column: tuple[pa.DataType, list[Any]]) -> None:
     kind, values = column
-    found = digests(kind, values)
+    digest_values = digests(kind, values)
     stored = [bits(value) for value in pa.array(values, kind).to_pylist()]
     for at, value in enumerate(stored):
         for other, another in enumerate(stored):
-            assert (found[at] == found[other]) == (value == another)
+            assert (digest_values[at] == digest_values[other]) == (value == another)
 
 
 @given(columns, st.integers(0, 12))
@@ -75,12 +75,12 @@ def test_chunks_slices_and_order_do_not_matter(
     column: tuple[pa.DataType, list[Any]], cut: int
 ) -> None:
     kind, values = column
-    found = digests(kind, values)
+    digest_values = digests(kind, values)
     array = pa.array(values, kind)
     chunked = pa.table({"c": pa.chunked_array([array[:cut], array[cut:]], kind)})
-    assert row_digests(chunked, ["c"]).tolist() == found
-    assert row_digests(pa.table({"c": array}).slice(cut), ["c"]).tolist() == found[cut:]
-    assert digests(kind, values[::-1]) == found[::-1]
+    assert row_digests(chunked, ["c"]).tolist() == digest_values
+    assert row_digests(pa.table({"c": array}).slice(cut), ["c"]).tolist() == digest_values[cut:]
+    assert digests(kind, values[::-1]) == digest_values[::-1]
 
 
 @given(st.binary(min_size=1, max_size=5000), st.data())
@@ -121,9 +121,9 @@ def test_many_values_take_several_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_keys_are_equal_where_zeros_and_nans_are() -> None:
     keys = pa.table({"k": [0.0, -0.0, float("nan"), float("nan")]})
-    found = key_digests(keys, ["k"])
-    assert found[0] == found[1]
-    assert found[2] == found[3]
+    digest_values = key_digests(keys, ["k"])
+    assert digest_values[0] == digest_values[1]
+    assert digest_values[2] == digest_values[3]
     assert row_digests(keys, ["k"])[0] != row_digests(keys, ["k"])[1]
 
 
@@ -133,6 +133,6 @@ def test_no_rows_have_no_digests() -> None:
 
 
 def test_a_type_of_no_replica_is_an_error() -> None:
-    with pytest.raises(HeadraceError) as found:
+    with pytest.raises(HeadraceError) as caught:
         digests(pa.month_day_nano_interval(), [None])
-    assert found.value.code == "replicas.type_not_compared"
+    assert caught.value.code == "replicas.type_not_compared"

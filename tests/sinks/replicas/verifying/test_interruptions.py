@@ -70,13 +70,13 @@ def test_a_comparison_continues_where_it_was_interrupted(
                     SMALL,
                     ComparisonRequest(check=interruption, report=reported.append, rate=20_000),
                 )
-        found = compare(replication, SMALL, ComparisonRequest(report=reported.append))
+        compared = compare(replication, SMALL, ComparisonRequest(report=reported.append))
     assert any("continues" in text for text in reported)
-    assert {name: table.rows for name, table in found.items()} == {
+    assert {name: table.rows for name, table in compared.items()} == {
         "public.a": ROWS,
         "public.b": ROWS,
     }
-    table = found["public.b"]
+    table = compared["public.b"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
         "20": DifferenceKind.MISSING,
         "2900": DifferenceKind.DIFFERENT,

@@ -50,8 +50,8 @@ def test_documents(
         replica.change(6, name=None)
     orders.update_one({"_id": 7}, {"$set": {"name": "later"}})
     with running(replication, source):
-        found = compare(replication, source)
-    table = found[f"{name}orders"]
+        compared = compare(replication, source)
+    table = compared[f"{name}orders"]
     assert kinds_of(table) == {
         "'3'": DifferenceKind.MISSING,
         "'4'": DifferenceKind.DIFFERENT,
@@ -59,7 +59,7 @@ def test_documents(
         "'1000'": DifferenceKind.SURPLUS,
     }
     assert [repair.condition for repair in table.repairs] == [None]
-    assert kinds_of(found[f"{name}declared"]) == {"6": DifferenceKind.DIFFERENT}
+    assert kinds_of(compared[f"{name}declared"]) == {"6": DifferenceKind.DIFFERENT}
 
 
 @pytest.mark.oracle
@@ -135,6 +135,6 @@ def test_a_connector_that_reads_no_rows_beside_its_stream_says_so(
         }
     )
     monkeypatch.setattr(type(definition_of(config)), "rows_function", "")
-    with pytest.raises(HeadraceError) as found:
+    with pytest.raises(HeadraceError) as caught:
         current_rows(config)
-    assert found.value.code == "connectors.no_current_rows"
+    assert caught.value.code == "connectors.no_current_rows"

@@ -62,9 +62,9 @@ def test_several_tables_in_one_replica_are_compared_with_it(replication: Replica
             f"INSERT INTO {table} SELECT i, '{table} ' || i FROM generate_series(1, 10) i"
         )
     replication.run(source)
-    found = compare(replication, source)
-    assert found["public.parts"].is_equal
-    assert found["public.parts"].rows == 20
+    compared = compare(replication, source)
+    assert compared["public.parts"].is_equal
+    assert compared["public.parts"].rows == 20
     with writing(replication, "parts") as parts:
         parts.lose(3, "headrace.public.part_2")
     with running(replication, source):
@@ -83,10 +83,10 @@ def test_tables_that_cannot_be_compared_are_named_with_the_reason(
     replication.database.execute("ALTER TABLE a ALTER name TYPE int USING id; TRUNCATE a, b")
     replication.run(truncates="fail")
     assert replication.stopped
-    found = compare(replication, truncates="fail")
-    assert "it has stopped" in found["public.a"].why
-    assert "it has stopped" in found["public.b"].why
-    assert found["public.c"].is_equal
+    compared = compare(replication, truncates="fail")
+    assert "it has stopped" in compared["public.a"].why
+    assert "it has stopped" in compared["public.b"].why
+    assert compared["public.c"].is_equal
     chosen = ComparisonRequest(is_chosen=lambda name: name == "public.c")
     assert [*compare(replication, request=chosen)] == ["public.c"]
     left_out = {"table.exclude.list": "public.c"}
@@ -122,23 +122,23 @@ def test_a_difference_that_no_running_query_confirms_is_an_error_and_no_differen
     with writing(replication, "a") as a:
         a.lose(3)
     replication.database.execute("INSERT INTO a VALUES (11, 'new')")
-    with pytest.raises(HeadraceError) as found:
+    with pytest.raises(HeadraceError) as caught:
         compare(replication, request=ComparisonRequest(wait_seconds=0.5))
-    assert found.value.code == "replicas.query_behind"
+    assert caught.value.code == "replicas.query_behind"
 
 
 @of_some_format
 def test_before_their_first_copy_tables_are_not_compared(replication: Replication) -> None:
     replication.database.execute("CREATE TABLE a (id int PRIMARY KEY)")
-    with pytest.raises(HeadraceError) as found:
+    with pytest.raises(HeadraceError) as caught:
         compare(replication)
-    assert found.value.code == "replicas.not_copied_yet"
+    assert caught.value.code == "replicas.not_copied_yet"
 
 
 def test_a_sink_without_tables_has_nothing_to_compare() -> None:
     from headrace.spark.sinks.registry import find_sink
 
     console = find_sink("console")
-    with pytest.raises(HeadraceError) as found:
+    with pytest.raises(HeadraceError) as caught:
         console.require_comparison(None)  # type: ignore[arg-type]
-    assert found.value.code == "cli.nothing_to_verify"
+    assert caught.value.code == "cli.nothing_to_verify"

@@ -26,12 +26,12 @@ def test_a_comparison_whose_lake_cannot_be_opened_closes_its_connection(
         raise HeadraceError("iceberg.catalog", "the catalog does not answer", "Start it.")
 
     monkeypatch.setattr(registry, "current_rows", lambda _: opened)
-    for name, made in (
+    for name, replacement in (
         ("_checked", lambda *_: None),
         ("own_options", lambda *_: {}),
         ("format", lambda *_: SimpleNamespace(open=refused)),
     ):
-        monkeypatch.setattr(type(definition), name, made)
+        monkeypatch.setattr(type(definition), name, replacement)
     config: Any = None
     with pytest.raises(HeadraceError, match="does not answer"):
         next(definition.compare(None, SinkQuery(config, tmp_path, tmp_path), ComparisonRequest()))

@@ -43,12 +43,12 @@ def test_rows_are_found_by_the_digests_of_their_keys(
     RowIndex.build(folder, batches)
     index = RowIndex(folder)
     assert len(index) == sum(map(len, files))
-    wanted: dict[int, set[RowPlace]] = {}
+    expected_places: dict[int, set[RowPlace]] = {}
     for number, rows in enumerate(files):
         for position, (key, row) in enumerate(rows):
-            wanted.setdefault(key, set()).add(RowPlace(f"file {number}", position, row))
-    keys = np.array([*wanted], np.uint64)
-    assert [set(found) for found in index.places(keys)] == [*wanted.values()]
+            expected_places.setdefault(key, set()).add(RowPlace(f"file {number}", position, row))
+    keys = np.array([*expected_places], np.uint64)
+    assert [set(places) for places in index.places(keys)] == [*expected_places.values()]
     by_file = index.by_file(np.arange(len(index)))
     assert {file: at.tolist() for file, at in by_file.items()} == {
         f"file {number}": [*range(len(rows))] for number, rows in enumerate(files) if rows
@@ -134,8 +134,8 @@ def test_a_replica_that_applies_every_change_never_differs(
     read = data.draw(st.integers(before, len(events)))
     after = data.draw(st.integers(read, len(events)))
     source = events[read - 1] if read else None
-    found = verdict(source, rows_at(events, before), rows_at(events, after), None)
-    assert found is not Verdict.DIFFERS
+    outcome = verdict(source, rows_at(events, before), rows_at(events, after), None)
+    assert outcome is not Verdict.DIFFERS
 
 
 @given(EVENTS, st.integers(0, 2), st.integers(0, 3))
@@ -143,8 +143,8 @@ def test_a_replica_that_lost_a_change_differs_once_nothing_changes_any_more(
     events: list[int | None], last: int, lost: int
 ) -> None:
     events = [*events, last]
-    kept = events[: len(events) - 1 - lost] if lost < len(events) else []
-    stale = rows_at(kept, len(kept))
-    found = verdict(last, stale, stale, last)
+    applied_events = events[: len(events) - 1 - lost] if lost < len(events) else []
+    stale = rows_at(applied_events, len(applied_events))
+    outcome = verdict(last, stale, stale, last)
     is_equal = bool(stale) and stale[0].digest == last
-    assert found is (Verdict.EQUAL if is_equal else Verdict.DIFFERS)
+    assert outcome is (Verdict.EQUAL if is_equal else Verdict.DIFFERS)

@@ -82,8 +82,10 @@ def test_one_cell_of_each_type_is_found(replication: Replication) -> None:
             t.change(id_, **{name: value})
     with running(replication):
         table = compare(replication)["public.t"]
-    found = {each.key["id"]: (each.kind, [*each.columns]) for each in table.differences}
-    assert found == {str(i): (DifferenceKind.DIFFERENT, [name]) for i, name in enumerate(TYPES, 1)}
+    difference_by_key = {each.key["id"]: (each.kind, [*each.columns]) for each in table.differences}
+    assert difference_by_key == {
+        str(i): (DifferenceKind.DIFFERENT, [name]) for i, name in enumerate(TYPES, 1)
+    }
     assert table.rows == len(TYPES) + 1
 
 
@@ -92,6 +94,6 @@ def test_a_value_that_is_long_is_shown_by_its_beginning_and_its_length() -> None
 
     assert shown_value("ab") == "'ab'"
     assert shown_value(None) == "null"
-    shown = shown_value("x" * 5000)
-    assert len(shown) < LONGEST_VALUE + 30
-    assert "5,002 characters" in shown
+    shown_text = shown_value("x" * 5000)
+    assert len(shown_text) < LONGEST_VALUE + 30
+    assert "5,002 characters" in shown_text

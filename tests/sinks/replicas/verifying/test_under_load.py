@@ -24,7 +24,7 @@ ROWS = 3000
 def load(database: Database) -> Iterator[list[int]]:
     """Rows are inserted, updated, deleted and put back, and keys change, all the time; gives the
     number of transactions."""
-    done, is_over = [0], threading.Event()
+    transactions, is_over = [0], threading.Event()
 
     def change() -> None:
         drawn = random.Random(7)
@@ -41,13 +41,13 @@ def load(database: Database) -> Iterator[list[int]]:
                 )
                 connection.execute("UPDATE a SET id = id + 100000 WHERE id = %s", (low + 5,))
                 connection.execute("UPDATE a SET id = id - 100000 WHERE id = %s", (low + 100005,))
-                done[0] += 1
+                transactions[0] += 1
                 is_over.wait(0.01)
 
     thread = threading.Thread(target=change)
     thread.start()
     try:
-        yield done
+        yield transactions
     finally:
         is_over.set()
         thread.join()
@@ -62,10 +62,10 @@ def test_changes_are_no_differences_and_a_lost_row_is_one(replication: Replicati
     replication.run()
     # At this rate the load changes what was read and what is still to be read.
     slow = ComparisonRequest(rate=300)
-    with running(replication, compact_commits="10"), load(replication.database) as done:
-        began = done[0]
+    with running(replication, compact_commits="10"), load(replication.database) as transactions:
+        began = transactions[0]
         clean = compare(replication, request=slow, compact_commits="10")["public.a"]
-        assert done[0] > began + 50
+        assert transactions[0] > began + 50
         assert not clean.why
         assert clean.differences == ()
     with writing(replication, "a") as a:
