@@ -35,8 +35,8 @@ def folder(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    made: Folder = request.param
-    return made
+    make_folder: Folder = request.param
+    return make_folder
 
 
 def mode(path: Path) -> int:
@@ -46,19 +46,19 @@ def mode(path: Path) -> int:
 def test_it_is_made_for_this_user_alone(folder: Folder, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        made = folder(tmp_path)
+        created_folder = folder(tmp_path)
     finally:
         os.umask(before)
-    assert made.parent == tmp_path / "cache"
-    assert mode(made) == mode(made.parent) == 0o700
-    assert folder(tmp_path) == made
+    assert created_folder.parent == tmp_path / "cache"
+    assert mode(created_folder) == mode(created_folder.parent) == 0o700
+    assert folder(tmp_path) == created_folder
 
 
 def test_it_is_closed_when_it_was_open(folder: Folder, tmp_path: Path) -> None:
-    made = folder(tmp_path)
-    made.chmod(0o777)
-    assert folder(tmp_path) == made
-    assert mode(made) == 0o700
+    created_folder = folder(tmp_path)
+    created_folder.chmod(0o777)
+    assert folder(tmp_path) == created_folder
+    assert mode(created_folder) == 0o700
 
 
 def test_in_a_shared_cache_every_user_has_his_own(
@@ -81,21 +81,21 @@ def test_in_a_shared_cache_every_user_has_his_own(
 
 
 def test_a_link_is_not_followed(folder: Folder, tmp_path: Path) -> None:
-    made = folder(tmp_path)
-    made.rmdir()
+    created_folder = folder(tmp_path)
+    created_folder.rmdir()
     target = tmp_path / "elsewhere"
     target.mkdir()
-    made.symlink_to(target)
-    assert folder(tmp_path) != made
+    created_folder.symlink_to(target)
+    assert folder(tmp_path) != created_folder
     assert list(target.iterdir()) == []
 
 
 def test_without_a_usable_one_it_is_temporary(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    made = folder(tmp_path)
-    assert made.parent.parent == tmp_path / "temporary"
-    assert folder(tmp_path) == made, "other processes find what one has put there"
-    assert mode(made) == 0o700
+    created_folder = folder(tmp_path)
+    assert created_folder.parent.parent == tmp_path / "temporary"
+    assert folder(tmp_path) == created_folder, "other processes find what one has put there"
+    assert mode(created_folder) == 0o700
 
 
 def test_kernels_are_kept_beside_the_rest_unless_numba_has_a_folder_of_its_own(
@@ -142,14 +142,14 @@ def test_processes_share_kernels_also_where_no_folder_lasts(
     (tmp_path / f"headrace-kernels-{os.geteuid()}").write_text("of somebody else")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    made = kernel_folder("0123")
+    created_folder = kernel_folder("0123")
     assert "kernels cannot be kept" in caplog.text
-    assert mode(made) == mode(made.parent) == 0o700
+    assert mode(created_folder) == mode(created_folder.parent) == 0o700
     script = (
         "from headrace.connect.cache_folders import kernel_folder; print(kernel_folder('0123'))"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == str(made)
+    assert run.stdout.strip() == str(created_folder)
 
 
 def test_a_user_without_a_home_has_a_temporary_one(

@@ -213,9 +213,9 @@ print(call(4), double(5), numba_internals.share_kernels())
 def test_a_numba_with_other_private_names_compiles_parts_plainly(
     tmp_path: Path, change: str
 ) -> None:
-    done = run_all(tmp_path, f"{change}\n{_PLAIN_SAMPLE}")
-    assert done.stdout == "8 10 True\n"
-    (warned,) = done.stderr.splitlines()
+    completed = run_all(tmp_path, f"{change}\n{_PLAIN_SAMPLE}")
+    assert completed.stdout == "8 10 True\n"
+    (warned,) = completed.stderr.splitlines()
     assert warned.startswith(f"Numba {numba.__version__} has other private names")
 
 
@@ -262,8 +262,8 @@ def test_code_of_a_former_release_is_not_loaded_after_a_full_disk(
 
 
 def test_parts_that_are_plain_because_somebody_asks_for_it_are_no_warning(tmp_path: Path) -> None:
-    done = run_all(tmp_path, _PLAIN_SAMPLE, **{PLAIN_PARTS: "1"})
-    assert (done.stdout, done.stderr) == ("8 10 True\n", "")
+    completed = run_all(tmp_path, _PLAIN_SAMPLE, **{PLAIN_PARTS: "1"})
+    assert (completed.stdout, completed.stderr) == ("8 10 True\n", "")
 
 
 def test_a_numba_whose_cache_has_other_private_names_keeps_files_by_the_paths_of_sources(
@@ -324,10 +324,10 @@ def test_the_oldest_numba_that_can_be_installed_is_the_oldest_whose_private_name
     None
 ):
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    (asked,) = (
+    (requirement,) = (
         requirement for requirement in project["dependencies"] if requirement.startswith("numba")
     )
-    assert asked == f"numba>={LOWEST[0]}.{LOWEST[1]}"
+    assert requirement == f"numba>={LOWEST[0]}.{LOWEST[1]}"
 
 
 def test_private_names_of_numba_stand_in_one_file() -> None:
@@ -336,8 +336,8 @@ def test_private_names_of_numba_stand_in_one_file() -> None:
         r"numba\.core(?! import (?:cgutils, )?types$)|\bfndesc\b|\.overloads\b|_locator_classes",
         re.M,
     )
-    found = {path.name for path in sources.rglob("*.py") if private.search(path.read_text())}
-    assert found == {"numba_internals.py"}
+    files = {path.name for path in sources.rglob("*.py") if private.search(path.read_text())}
+    assert files == {"numba_internals.py"}
 
 
 def test_a_numba_whose_kernels_have_no_address_makes_callbacks_of_them() -> None:

@@ -122,10 +122,10 @@ def test_one_hostile_record_is_an_error_of_its_own(defect: str) -> None:
     with pytest.raises(HeadraceError):
         read_records([HOSTILE[defect]])
     entries = [text_record("x"), HOSTILE[defect], text_record("y")]
-    made = apply_json({}, entries)
-    assert (made[0], made[2]) == (entries[0], entries[2])
+    outcomes = apply_json({}, entries)
+    assert (outcomes[0], outcomes[2]) == (entries[0], entries[2])
     code = "schema" if defect == "parameters that are no object" else "record"
-    assert f"connect.{code}_not_understood" in str(made[1])
+    assert f"connect.{code}_not_understood" in str(outcomes[1])
 
 
 @pytest.mark.parametrize("depth", [100, 300, 320, 400, 700, 900, 5_000])
@@ -134,9 +134,9 @@ def test_a_deep_record_comes_back_or_is_an_error_of_its_own(depth: int) -> None:
         record(value={"schema": None, "payload": nested(depth)}),
         record(value={"schema": nested_schema(depth), "payload": nested(depth)}),
     ]
-    made = apply_json({}, [text_record("x"), *deep, text_record("y")])
-    assert (made[0], made[3]) == (text_record("x"), text_record("y"))
-    for entry, result in zip(deep, made[1:3], strict=True):
+    outcomes = apply_json({}, [text_record("x"), *deep, text_record("y")])
+    assert (outcomes[0], outcomes[3]) == (text_record("x"), text_record("y"))
+    for entry, result in zip(deep, outcomes[1:3], strict=True):
         assert result is not None
         if "error" in result:
             assert "nested too deep" in str(result)

@@ -61,8 +61,8 @@ def drawn(random: Random, depth: int = 0) -> tuple[Schema, list[Any]]:
         schema = Schema(Type.MAP, keys=Schema(Type.STRING), values=inner)
         values = [{"k": each} for each in values]
     else:
-        schema, some = random.choice(LEAVES)
-        values = [random.choice(some) for _ in range(count)]
+        schema, leaf_values = random.choice(LEAVES)
+        values = [random.choice(leaf_values) for _ in range(count)]
     if random.randrange(3) == 0:
         schema = schema.as_optional()
         values = list(chain.from_iterable((each, None) for each in values))
@@ -121,11 +121,11 @@ def test_an_array_is_read_as_its_items_are(seed: int) -> None:
     def plainly_loaded() -> object:
         return [loaded_plainly(inner, each) for each in payload]
 
-    found, expected = (
+    array_values, expected = (
         outcome(lambda: load_value(schema, payload, allowance)),
         outcome(plainly_loaded),
     )
-    assert repr(found) == repr(expected)
+    assert repr(array_values) == repr(expected)
 
 
 # -- each value by itself ------------------------------------------------------------------------

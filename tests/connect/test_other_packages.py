@@ -68,12 +68,12 @@ def test_an_update_of_another_package_compiles_its_kernels_again(
             "PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))),
             "PYTHONDONTWRITEBYTECODE": "1",  # releases follow one another within a second here
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", change + _SCRIPT],
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     install(tmp_path, "1.0", factor=2)
     assert run() == "1 20 0\n"

@@ -24,5 +24,5 @@ def test_a_value_put_again_counts_once_and_a_value_beyond_the_limit_is_the_only_
 
 def test_a_missing_value_is_made_and_the_one_used_longest_ago_goes() -> None:
     cache: SizedCache[str, str] = SizedCache(2)
-    made = [cache.of(key, lambda key=key: f"{key}{len(cache)}") for key in "abacab"]
-    assert made == ["a0", "b1", "a0", "c2", "a0", "b2"]
+    cached = [cache.of(key, lambda key=key: f"{key}{len(cache)}") for key in "abacab"]
+    assert cached == ["a0", "b1", "a0", "c2", "a0", "b2"]

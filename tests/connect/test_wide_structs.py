@@ -39,9 +39,9 @@ def test_a_field_is_found_by_its_name_whatever_its_place() -> None:
     assert struct is not None
     for number in range(3):
         assert member(row, f"c{number}").schema is struct.members[number].schema
-        found = select(row, f"c{number}")
-        assert found is not None
-        assert found.node is struct.members[number]  # type: ignore[union-attr]
+        cell = select(row, f"c{number}")
+        assert cell is not None
+        assert cell.node is struct.members[number]  # type: ignore[union-attr]
     assert select(row, "c3") is None
     with pytest.raises(KeyError):
         member(row, "c3")

@@ -181,7 +181,9 @@ def choices() -> st.SearchStrategy[Choice]:
         st.sampled_from([0, 1, 6, ord("c"), ord("u"), 255]), st.one_of(st.none(), TEXTS)
     )
     return st.builds(
-        lambda name, given, otherwise: Choice(STRING, name, tuple(given.items()), otherwise),
+        lambda name, choice_cases, otherwise: Choice(
+            STRING, name, tuple(choice_cases.items()), otherwise
+        ),
         st.sampled_from(["operation", "marker"]),
         texts,
         st.one_of(st.none(), TEXTS),
@@ -217,7 +219,7 @@ def concats() -> st.SearchStrategy[Concat]:
         st.one_of(st.none(), TEXTS).map(lambda text: Constant(STRING, text)),
     )
     parts = st.builds(TextPart, nodes | guards(nodes), TEXTS, TEXTS, st.one_of(st.none(), TEXTS))
-    return st.lists(parts, max_size=4).map(lambda found: Concat(STRING, tuple(found)))
+    return st.lists(parts, max_size=4).map(lambda nodes: Concat(STRING, tuple(nodes)))
 
 
 def _lifted(node: Node, path: str) -> Node:
@@ -258,8 +260,10 @@ LEAVES: st.SearchStrategy[Node] = st.one_of(
 def struct(
     image: Image | None, members: Sequence[Node], presence: Cell | Column | None = None
 ) -> Struct:
-    made = struct_of("a.Name", {f'member "{n}"': node for n, node in enumerate(members)})
-    return Struct(made.schema.as_optional(), made.members, image, presence)
+    mandatory_struct = struct_of(
+        "a.Name", {f'member "{n}"': node for n, node in enumerate(members)}
+    )
+    return Struct(mandatory_struct.schema.as_optional(), mandatory_struct.members, image, presence)
 
 
 @st.composite

@@ -155,14 +155,14 @@ def test_the_codec_reads_what_was_written(
 ) -> None:
     raw = image_of(cells)
     values = [raw if kind in (CellKind.TEXT, CellKind.BINARY) else None for kind, raw in cells]
-    found = images.cells(raw + following, unavailable=images.ABSENT)
-    for (kind, _), value, got in zip(cells, values, found, strict=True):
-        assert got is images.ABSENT if kind is CellKind.UNAVAILABLE else got == value
+    read_cells = images.cells(raw + following, unavailable=images.ABSENT)
+    for (kind, _), value, read_cell in zip(cells, values, read_cells, strict=True):
+        assert read_cell is images.ABSENT if kind is CellKind.UNAVAILABLE else read_cell == value
     assert images.is_whole(raw + following) == all(
         kind != CellKind.UNAVAILABLE for kind, _ in cells
     )
     if all(kind is not CellKind.BINARY for kind, _ in cells):
-        assert images.make_image(found) == raw
+        assert images.make_image(read_cells) == raw
     memory = np.frombuffer(raw + following + bytes(PADDING), np.uint8)
     at = address_of(memory)
     checked = np.zeros((len(cells), 3), np.int64)

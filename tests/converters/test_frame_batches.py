@@ -35,9 +35,9 @@ def test_a_number_that_is_no_timestamp_is_a_dead_letter_and_others_keep_theirs()
             "timestamp": pa.array([1_700_000_000_000, 1_700_000_000_000, 1 << 62], pa.int64()),
         }
     )
-    made = [row for part in run_frame(PROPERTIES, OUTPUT, [batch]) for row in part.to_pylist()]
+    rows = [row for part in run_frame(PROPERTIES, OUTPUT, [batch]) for row in part.to_pylist()]
     time = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-    assert [(row["topic"], row["value"], row["timestamp"]) for row in made] == [
+    assert [(row["topic"], row["value"], row["timestamp"]) for row in rows] == [
         ("t", '{"a":2}', time),
         ("letters", "{", time),
         ("letters", '{"a":3}', None),
@@ -56,10 +56,10 @@ def test_headers_need_memory_for_themselves_and_not_for_their_record() -> None:
     properties = PROPERTIES | {"header.converter.schemas.enable": "false"}
     tracemalloc.start()
     try:
-        made = [row for part in run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()]
+        rows = [row for part in run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()]
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert [header["key"] for header in made[0]["headers"]] == names
-    assert {header["value"] for header in made[0]["headers"]} == {b"1"}
+    assert [header["key"] for header in rows[0]["headers"]] == names
+    assert {header["value"] for header in rows[0]["headers"]} == {b"1"}
     assert most < 150_000_000

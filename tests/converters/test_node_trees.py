@@ -153,10 +153,10 @@ def test_a_text_that_is_shown_many_times_has_room_in_key_value_and_header() -> N
     header = struct_of(None, {f"copy {n}": text_cell(0, Image.COUNTERPART) for n in range(9)})
     shape = Shape("t", many, many, (Header("h", header, on=On.CREATE),))
     records = converted(memory.table(), {0: shape})
-    shown = {f"copy {n}": text.decode() for n in range(9)}
-    assert [json.loads(str(record["key"])) == shown for record in records] == [True, True]
-    assert [json.loads(str(record["value"])) == shown for record in records] == [True, True]
-    assert json.loads(records[1]["headers"][0]["value"]) == shown  # type: ignore[index]
+    expected = {f"copy {n}": text.decode() for n in range(9)}
+    assert [json.loads(str(record["key"])) == expected for record in records] == [True, True]
+    assert [json.loads(str(record["value"])) == expected for record in records] == [True, True]
+    assert json.loads(records[1]["headers"][0]["value"]) == expected  # type: ignore[index]
 
 
 @pytest.mark.parametrize("columns", [1664, 1665, 5000])

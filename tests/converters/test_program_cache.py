@@ -121,8 +121,8 @@ def test_what_a_shape_and_its_programs_take_is_not_underestimated(
     try:
         convert(converter, relations)
         gc.collect()
-        taken, _ = tracemalloc.get_traced_memory()
+        used_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     estimate = sum(relation.nbytes for relation in relations.values())
-    assert taken <= estimate <= 5 * taken
+    assert used_bytes <= estimate <= 5 * used_bytes

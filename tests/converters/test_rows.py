@@ -293,14 +293,14 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     assert "server.public.t at the place 380859610 of the log " in raised.value.message
     errors: list[HeadraceError] = []
     lenient = json_converter(options, options, OPTIONS)
-    kept = [
+    keys = [
         json.loads(key).get("payload", json.loads(key))
         for batch in lenient.convert(
             group_by_shape(table, {0: shape}), Sequences(1), lambda *of: errors.append(of[2])
         )
         for key in batch.column("key").to_pylist()
     ]
-    assert [key['int4 "column"'] for key in kept] == [0, 1, 3]
+    assert [key['int4 "column"'] for key in keys] == [0, 1, 3]
     assert [error.code for error in errors] == ["converters.text_too_large"]
 
 

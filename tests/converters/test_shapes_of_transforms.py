@@ -65,10 +65,10 @@ def three_rows() -> Records:
 
 
 def values_of(records: Sequence[Records], converter: Converter = JSON) -> list[object]:
-    made = SliceConverter(converter, converter, converter)
+    slice_converter = SliceConverter(converter, converter, converter)
     return [
         value
-        for batch in made.convert(records, Sequences(1))
+        for batch in slice_converter.convert(records, Sequences(1))
         for value in batch.column("value").to_pylist()
     ]
 
@@ -129,8 +129,8 @@ def test_a_column_that_is_larger_than_a_batch_has_room() -> None:
     tree = struct_of(None, {"a": column(identity), "b": column(identity)})
     text = b"\x01" * 8_000_000
     records = three_rows().with_shape(Shape("t", None, tree))
-    shown = values_of([records.with_column(identity, cells_of([text, b"small", text]))])
-    assert [len(json.loads(str(value))["b"]) for value in shown] == [8_000_000, 5, 8_000_000]
+    json_values = values_of([records.with_column(identity, cells_of([text, b"small", text]))])
+    assert [len(json.loads(str(value))["b"]) for value in json_values] == [8_000_000, 5, 8_000_000]
 
 
 def test_a_shape_whose_records_lack_its_column_is_refused() -> None:
@@ -141,8 +141,8 @@ def test_a_shape_whose_records_lack_its_column_is_refused() -> None:
 
 
 def optional_struct(presence: Cell | Column, member: Cell | Column) -> Struct:
-    made = struct_of("s.Row", {"a": member})
-    return Struct(made.schema.as_optional(), made.members, None, presence)
+    mandatory_struct = struct_of("s.Row", {"a": member})
+    return Struct(mandatory_struct.schema.as_optional(), mandatory_struct.members, None, presence)
 
 
 def test_a_struct_is_null_where_its_presence_is() -> None:
@@ -187,9 +187,9 @@ def test_a_null_keeps_its_schema_where_the_shape_says_so(schemas: bool) -> None:
     shape = Shape("t", None, column(identity), null_has_schema=True)
     records = three_rows().with_shape(shape).with_column(identity, cells_of([None, b"a", None]))
     null = '{"schema":{"type":"string","optional":true},"payload":null}' if schemas else "null"
-    shown = values_of([records], JsonConverter(JsonOptions(schemas_enable=schemas)))
-    assert [shown[0], shown[2]] == [null, null]
-    assert shown[1] != null
+    json_values = values_of([records], JsonConverter(JsonOptions(schemas_enable=schemas)))
+    assert [json_values[0], json_values[2]] == [null, null]
+    assert json_values[1] != null
 
 
 def test_headers_of_every_record_are_rendered_with_it() -> None:
@@ -212,19 +212,19 @@ def test_headers_of_every_record_are_rendered_with_it() -> None:
     shape = Shape("t", None, here, headers)
     (records,) = group_by_shape(memory.table(), {0: shape})
     records = records.with_column(identity, cells_of([b"x" * 2_000_000, None, b"z"]))
-    made = SliceConverter(StringConverter(), StringConverter(), JSON)
-    (batch,) = made.convert([records], Sequences(1))
-    shown = [
+    slice_converter = SliceConverter(StringConverter(), StringConverter(), JSON)
+    (batch,) = slice_converter.convert([records], Sequences(1))
+    header_entries = [
         {header["key"]: header["value"] for header in entry}
         for entry in batch.column("headers").to_pylist()
     ]
     every = [{"constant": b'"c"', "null": b"null", "cell": b'"%d"' % n} for n in range(3)]
-    assert shown == [
+    assert header_entries == [
         {**every[0], "made": b'"' + b"x" * 2_000_000 + b'"'},
         {"created": b'"1"', **every[1], "made": b"null"},
         {"deleted": b'"2"', **every[2], "made": b'"z"'},
     ]
-    assert [next(iter(entry)) for entry in shown] == ["constant", "created", "deleted"]
+    assert [next(iter(entry)) for entry in header_entries] == ["constant", "created", "deleted"]
 
 
 @pytest.mark.parametrize("schemas", [True, False])
@@ -239,11 +239,11 @@ def test_a_null_header_keeps_its_schema_and_has_no_value_without_one(schemas: bo
     records = records.with_column(identity, cells_of([None, b"a", None]))
     converter = JsonConverter(JsonOptions(schemas_enable=schemas))
     (batch,) = SliceConverter(converter, converter, converter).convert([records], Sequences(1))
-    shown = [[h["value"] for h in entry] for entry in batch.column("headers").to_pylist()]
+    header_values = [[h["value"] for h in entry] for entry in batch.column("headers").to_pylist()]
     null = b'{"schema":{"type":"string","optional":true},"payload":null}' if schemas else b"null"
-    assert [shown[0], shown[2]] == [[null, null, None]] * 2
-    assert [shown[1][0], shown[1][2]] == [null, None]
-    assert shown[1][1] != null
+    assert [header_values[0], header_values[2]] == [[null, null, None]] * 2
+    assert [header_values[1][0], header_values[1][2]] == [null, None]
+    assert header_values[1][1] != null
 
 
 def test_partitions_follow_their_records_into_the_total_order() -> None:
@@ -254,11 +254,11 @@ def test_partitions_follow_their_records_into_the_total_order() -> None:
         ),
         records.with_rows(np.array([False, True, False])),
     ]
-    made = SliceConverter(JSON, JSON, JSON)
-    (batch,) = made.convert(parts, Sequences(1))
+    slice_converter = SliceConverter(JSON, JSON, JSON)
+    (batch,) = slice_converter.convert(parts, Sequences(1))
     assert batch.column("partition").to_pylist() == [7, None, None]
     turned = [part.with_partition(np.full(len(part), 3, np.int32)) for part in reversed(parts)]
-    (batch,) = made.convert(turned, Sequences(1))
+    (batch,) = slice_converter.convert(turned, Sequences(1))
     assert batch.column("partition").to_pylist() == [3, 3, 3]
 
 
@@ -281,8 +281,8 @@ def test_an_instant_is_its_text_in_every_form(milliseconds: int, text: str | Non
     assert values_of([records]) == [None if text is None else f'"{text}"']
     assert values_of([records], StringConverter()) == [text]
     avro, _ = numbered_avro(AvroOptions())
-    (shown,) = values_of([records], avro)
-    assert shown == (None if text is None else b"\0\0\0\0\1\x02" + b"\x30" + text.encode())
+    (avro_value,) = values_of([records], avro)
+    assert avro_value == (None if text is None else b"\0\0\0\0\1\x02" + b"\x30" + text.encode())
 
 
 @pytest.mark.parametrize("null", [None, "made up"])
@@ -314,8 +314,8 @@ def test_a_part_of_a_value_is_null_where_the_value_lacks_it() -> None:
         assert values_of([records]) == ['{"a":"1"}', None, '{"a":"made up"}']
         strings = ["Struct{a=1}", None, "Struct{a=made up}"]
         assert values_of([records], StringConverter()) == strings
-        shown = values_of([records], avro)
-        assert [value is None for value in shown] == [False, True, False]
+        avro_values = values_of([records], avro)
+        assert [value is None for value in avro_values] == [False, True, False]
         assert nulls(records, node).tolist() == [False, True, False]
         assert tombstones(records).tolist() == [False, True, False]
 

@@ -29,13 +29,13 @@ def is_raw(unit: int) -> bool:
 def quoted(text: str) -> str:
     """A JSON string."""
     raw = text.encode("utf-16-le")
-    shown = []
+    escaped = []
     for i in range(0, len(raw), 2):
         unit = raw[i] | raw[i + 1] << 8
         character = chr(unit)
         short = _SHORT.get(character)
-        shown.append(short or (character if is_raw(unit) else f"\\u{unit:04x}"))
-    return '"' + "".join(shown) + '"'
+        escaped.append(short or (character if is_raw(unit) else f"\\u{unit:04x}"))
+    return '"' + "".join(escaped) + '"'
 
 
 class PlainWriter:
@@ -70,10 +70,10 @@ class PlainWriter:
                 text = str(value)
                 return self.members({"$numberInt": quoted(text)}) if self.is_canonical else text
             case Code():
-                shown = {"$code": quoted(str(value))}
+                members = {"$code": quoted(str(value))}
                 if value.scope is not None:
-                    shown["$scope"] = self.value(value.scope)
-                return self.members(shown)
+                    members["$scope"] = self.value(value.scope)
+                return self.members(members)
             case str():
                 return quoted(value)
             case Mapping():
@@ -91,12 +91,12 @@ class PlainWriter:
             case Regex():
                 return self._regex(value)
             case Pointer():
-                shown = {"$ref": quoted(value.namespace), "$id": self.value(value.id)}
-                pointer = self.members(shown)
+                members = {"$ref": quoted(value.namespace), "$id": self.value(value.id)}
+                pointer = self.members(members)
                 return self.members({"$dbPointer": pointer}) if self.is_canonical else pointer
             case bson.Timestamp():
-                shown = {"t": str(value.time), "i": str(value.inc)}
-                return self.members({"$timestamp": self.members(shown)})
+                members = {"t": str(value.time), "i": str(value.inc)}
+                return self.members({"$timestamp": self.members(members)})
         return self._named(value)
 
     def _named(self, value: object) -> str:
@@ -139,8 +139,8 @@ class PlainWriter:
         pattern, flags = quoted(value.pattern), quoted(options(value))
         if self.is_old:
             return self.members({"$regex": pattern, "$options": flags})
-        shown = self.members({"pattern": pattern, "options": flags})
-        return self.members({"$regularExpression": shown})
+        pattern_members = self.members({"pattern": pattern, "options": flags})
+        return self.members({"$regularExpression": pattern_members})
 
 
 def _decimal(bid: bytes) -> str:

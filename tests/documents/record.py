@@ -87,14 +87,14 @@ def raw_ranges(java: JavaTexts) -> list[list[int]]:
             continue
         if point % 0x400 == 0:
             block = "".join(map(chr, range(point, point + 0x400)))
-            shown = java.texts(encode({"_id": block}))["key"][1:-1]
+            key_text = java.texts(encode({"_id": block}))["key"][1:-1]
             place = 0
         length = 1
-        if shown[place] == "\\":
-            length = 2 if shown[place + 1] != "u" else 6 if point < 0x10000 else 12
-            assert shown[place : place + 2] == "\\u" or point < 128
+        if key_text[place] == "\\":
+            length = 2 if key_text[place + 1] != "u" else 6 if point < 0x10000 else 12
+            assert key_text[place : place + 2] == "\\u" or point < 128
         else:
-            assert shown[place] == chr(point)
+            assert key_text[place] == chr(point)
             assert point < 0x10000
             raw.append(point)
         place += length

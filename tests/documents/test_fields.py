@@ -82,12 +82,12 @@ def check(case_rules: list[PathRule], case: FieldCase) -> None:
     assert result(of_document(ours.updated_fields), case.updated) == result(
         lambda members: ordered(plain.updated_fields(members)), case.updated
     )
-    kept = [shown for name in case.removed if (shown := plain.name(name)) is not None]
-    assert names_in(ours.names(encode_value(case.removed)[1:])) == kept
+    removed_names = [written for name in case.removed if (written := plain.name(name)) is not None]
+    assert names_in(ours.names(encode_value(case.removed)[1:])) == removed_names
     arrays = [{"field": name, "newSize": 3} for name in case.removed]
-    shown = names_in(ours.names(encode_value(arrays)[1:]))
+    written = names_in(ours.names(encode_value(arrays)[1:]))
     fields = [array for name in case.removed if (array := plain.array(name)) is not None]
-    assert shown == [{"field": name, "newSize": 3} for name in fields]
+    assert written == [{"field": name, "newSize": 3} for name in fields]
 
 
 def names_in(array: bytes) -> list[Any]:

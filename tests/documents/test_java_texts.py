@@ -68,15 +68,15 @@ def test_doubles_of_all_sizes_have_the_text_that_java_writes() -> None:
     older = 0
     for bits, text, is_older in lines("doubles.jsonl"):  # type: ignore[misc]
         (value,) = struct.unpack(">d", bytes.fromhex(bits))
-        shown = value_to_extended_json(encode_value(value), Dialect.STRICT)
+        json_text = value_to_extended_json(encode_value(value), Dialect.STRICT)
         if (
             is_older
         ):  # Java before version 19: more digits than needed, or others of the same number
-            assert float(shown) == float(text) == value
-            assert len(shown) <= len(text)
+            assert float(json_text) == float(text) == value
+            assert len(json_text) <= len(text)
             older += 1
         else:
-            assert shown == text
+            assert json_text == text
     assert older < 40
 
 
@@ -89,10 +89,10 @@ def test_every_character_is_escaped_or_not_as_by_java() -> None:
     for block in range(0, 0x110000, 0x400):
         points = [p for p in range(block, block + 0x400) if not 0xD800 <= p < 0xE000]
         text = "".join(map(chr, points))
-        shown = value_to_extended_json(encode_value(text), Dialect.STRICT)
-        assert json.loads(shown) == text
+        json_text = value_to_extended_json(encode_value(text), Dialect.STRICT)
+        assert json.loads(json_text) == text
         expected = "".join(chr(p) if p in raw else SHORT.get(p) or escaped(p) for p in points)
-        assert shown == f'"{expected}"'
+        assert json_text == f'"{expected}"'
 
 
 @pytest.mark.parametrize(

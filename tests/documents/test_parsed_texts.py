@@ -55,8 +55,8 @@ def cells_of(texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
 def parse(*texts: str | bytes) -> list[bytes]:
     """The values of texts: type byte and bytes each."""
     cells, _memory = cells_of([text.encode() if isinstance(text, str) else text for text in texts])
-    made = parsed(cells)
-    return [ctypes.string_at(address, length) for _, address, length in made.cells.tolist()]
+    parsed_cells = parsed(cells)
+    return [ctypes.string_at(address, length) for _, address, length in parsed_cells.cells.tolist()]
 
 
 def by_kernel(text: str) -> bytes | None:

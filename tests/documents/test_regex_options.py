@@ -31,8 +31,10 @@ def test_options_are_sorted_as_the_java_driver_writes_them(dialect: Dialect, tex
     "options", [b"", b"i", b"xsmi", b"lumsix", b"ssii", b"\xc3\xa9a", b"z" * 90]
 )
 def test_both_writers_sort_alike(options: bytes) -> None:
-    pattern, shown = regex_parts(regex(options)[1:])
+    pattern, sorted_options = regex_parts(regex(options)[1:])
     assert pattern == "a"
-    assert f'"options": "{shown}"' in value_to_extended_json(regex(options), Dialect.CANONICAL)
+    assert f'"options": "{sorted_options}"' in value_to_extended_json(
+        regex(options), Dialect.CANONICAL
+    )
     if options.isascii():
-        assert shown == "".join(sorted(options.decode()))
+        assert sorted_options == "".join(sorted(options.decode()))

@@ -79,9 +79,9 @@ def test_documents_of_many_members_are_written(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_long_texts_and_bytes_are_written(dialect: Dialect) -> None:
-    shown = {"x": "x", '"': '\\"', "\x01": "\\u0001", "ü": "ü", "ー": "\\u30fc"}
+    escapes = {"x": "x", '"': '\\"', "\x01": "\\u0001", "ü": "ü", "ー": "\\u30fc"}
     empty = extended_json({"t": ""}, dialect)[:-2]
-    for unit, text in shown.items():
+    for unit, text in escapes.items():
         raw = bson.encode({"t": unit * 100_000})
         assert to_extended_json(raw, dialect) == empty + text * 100_000 + '"}'
     content = extended_json({"b": b"="}, dialect)

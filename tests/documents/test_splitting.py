@@ -63,11 +63,11 @@ def plain_leaves(kind: int, value: bytes, form: SplitForm) -> Iterator[bytes]:
             assert isinstance(at, int)
             yield at.to_bytes(8, "little")
         case _:
-            shown = SCALARS[kind](value)
-            if isinstance(shown, str):
-                yield shown.encode()
+            leaf = SCALARS[kind](value)
+            if isinstance(leaf, str):
+                yield leaf.encode()
             else:
-                yield shown if isinstance(shown, bytes) else value
+                yield leaf if isinstance(leaf, bytes) else value
 
 
 @given(st.lists(values.map(encode_value), min_size=1, max_size=6), forms)
@@ -75,19 +75,19 @@ def test_the_leaves_of_values_are_those_of_the_plain_walk(
     raws: list[bytes], form: SplitForm
 ) -> None:
     cells, _memory = cells_of(raws)
-    made = split(cells, form)
-    shared = np.zeros((made.most_leaves, len(raws), 3), np.int64)
-    seen = 0
-    for group in made.groups():
+    splitting = split(cells, form)
+    shared = np.zeros((splitting.most_leaves, len(raws), 3), np.int64)
+    member_count = 0
+    for group in splitting.groups():
         structures = {structure_of(raws[m][0], raws[m][1:], form) for m in group.members}
         assert len(structures) == 1
-        assert structures.pop().leaf_count(form) == made.leaf_count(group)
-        tables = made.scatter(group, group.members, shared)
+        assert structures.pop().leaf_count(form) == splitting.leaf_count(group)
+        tables = splitting.scatter(group, group.members, shared)
         for member in group.members:
             leaves = [ctypes.string_at(*map(int, table[member, 1:])) for table in tables]
             assert leaves == list(plain_leaves(raws[member][0], raws[member][1:], form))
-        seen += len(group.members)
-    assert seen == len(raws)
+        member_count += len(group.members)
+    assert member_count == len(raws)
 
 
 @given(documents, documents, forms)
@@ -111,14 +111,14 @@ def test_broken_values_are_refused_and_leaves_lie_within_their_values() -> None:
         raw = mutated(random, random.choice(sound)) or b"\3"
         cells, memory = cells_of([raw])
         try:
-            made = split(cells, SplitForm())
+            splitting = split(cells, SplitForm())
         except HeadraceError:
             refused += 1
             continue
-        first, last = made.splits[0, 1:]
-        spare = made.memory[1]
+        first, last = splitting.splits[0, 1:]
+        spare = splitting.memory[1]
         assert isinstance(spare, np.ndarray)
-        for _, address, length in made.leaves[first:last].tolist():
+        for _, address, length in splitting.leaves[first:last].tolist():
             homes = (
                 (address_of(memory), address_of(memory) + len(raw)),
                 (address_of(spare), address_of(spare) + len(spare)),
@@ -132,6 +132,6 @@ def test_leaves_that_need_the_most_room_have_it(numbered: bool) -> None:
     flags = encode_value({f"{i}": True for i in range(5000)} | {"x": [True] * 5000})
     cells, _memory = cells_of([flags] * 3)
     form = SplitForm(numbered=numbered)
-    made = split(cells, form)
-    (group,) = made.groups()
-    assert made.leaf_count(group) == 5000 + (5000 if numbered else 1)
+    splitting = split(cells, form)
+    (group,) = splitting.groups()
+    assert splitting.leaf_count(group) == 5000 + (5000 if numbered else 1)

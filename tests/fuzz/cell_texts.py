@@ -26,13 +26,13 @@ _MOST = 20_000
 
 
 def _columns() -> list[tuple[ColumnType, tuple[bytes, ...]]]:
-    found = []
+    columns = []
     for kind in KINDS:
         for mode in kind.modes:
             column = resolve(kind.type, kind.typmod, options=mode)
             if column is not None:
-                found.append((column, tuple(text.encode() for text in kind.texts)))
-    return found
+                columns.append((column, tuple(text.encode() for text in kind.texts)))
+    return columns
 
 
 class CellTexts:
@@ -52,8 +52,8 @@ class CellTexts:
         end = _encode(source, len(text), int(column.encoding), column.parameter, out)
         if end < 0:
             return  # for the exact decoder
-        found = read(out, end - out)
-        assert len(found) <= room
+        output = read(out, end - out)
+        assert len(output) <= room
         try:
             expected: bytes | None = render_cell(column, text)
         except HeadraceError:
@@ -68,9 +68,9 @@ class CellTexts:
             return  # likewise, up to nine digits of a fraction; the server prints at most six
         if expected is None:
             # Bytes that are no UTF-8 are the server's to refuse: nothing looks at every text.
-            assert _is_no_text(text), (column.type_name, text, found)
+            assert _is_no_text(text), (column.type_name, text, output)
             return
-        assert found == expected, (column.type_name, text, found, expected)
+        assert output == expected, (column.type_name, text, output, expected)
 
 
 _FLOATS = (Encoding.FLOAT, Encoding.DOUBLE)

@@ -85,8 +85,8 @@ class CopyRows:
         rows = transcode_rows(source, len(raw), columns, out, capacity, offsets, most, state)
         ends = np.frombuffer(read(offsets, 8 * (rows + 1)), np.int64).tolist()
         whole = read(out, ends[-1])
-        found = [whole[a:b] for a, b in pairwise(ends)]
-        assert found == expected
+        images = [whole[a:b] for a, b in pairwise(ends)]
+        assert images == expected
         position, ended = np.frombuffer(read(state, 16), np.int64).tolist()
         assert position == consumed
         # One of the two ways to be wrong is as good as the other.

@@ -56,12 +56,12 @@ class ExtendedJsonTexts:
         cells = np.array([[TEXT, source, len(text)]], np.int64)
         values = np.zeros((1, 3), np.int64)
         self._number += 1
-        made = parse_texts(
+        outcome = parse_texts(
             address_of(cells), 1, address_of(values), out, out + room - PADDING, self._names_at,
             _NAMES - 1, self._number,
         )  # fmt: skip
-        if made < 0:
-            assert made >> 32 == NO_ROOM
+        if outcome < 0:
+            assert outcome >> 32 == NO_ROOM
             assert room < _MOST_BSON
             return
         length = int(values[0, 2])

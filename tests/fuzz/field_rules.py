@@ -39,34 +39,34 @@ class FieldRuleInputs:
         paths = [tuple(random.choices("abc", k=random.choice((1, 1, 2, 3)))) for _ in range(3)]
         rules = [PathRule(path, random.choice((None, None, "z", "d"))) for path in paths]
         compiled = FieldRules(rules)
-        what = random.randrange(4)
+        operation = random.randrange(4)
         arrays = [{"field": name, "newSize": size} for size, name in enumerate(case.removed)]
         values: tuple[object, ...] = (case.document, case.updated, case.removed, arrays)
-        raw = mutated(random, encode_value(values[what])[1:])[:_MOST]
+        raw = mutated(random, encode_value(values[operation])[1:])[:_MOST]
         source = self._input.take(raw + random.randbytes(PADDING))
         room = _ROOM if planted != "overrun" else _MOST
         out = self._output.take(_ROOM + PADDING if planted != "overrun" else 1)
-        if what >= _NAMES:
+        if operation >= _NAMES:
             end = filter_names(
                 compiled.address, compiled.count, source, len(raw), compiled.longest, out, room
             )
         else:
             spare = self._spare.take(_ROOM + PADDING)
             end = filter_fields(
-                compiled.address, compiled.count, what, source, len(raw), spare, out, room
+                compiled.address, compiled.count, operation, source, len(raw), spare, out, room
             )
         assert end != NO_ROOM, raw
         if end < 0:
             assert end == FIELD_EXISTS or not is_sound(b"\x03" + raw), (raw, end)
             return
         filtered = read(out, end - out)
-        expected = _plain(rules, what, raw)
+        expected = _plain(rules, operation, raw)
         if planted == "wrong":
             expected = b"wrong"
         assert expected is None or filtered == expected, (rules, raw, filtered, expected)
 
 
-def _plain(rules: list[PathRule], what: int, raw: bytes) -> bytes | None:
+def _plain(rules: list[PathRule], operation: int, raw: bytes) -> bytes | None:
     """The result of plain Python, if pymongo makes the same bytes of what it reads."""
     plain = PlainRules(rules, as_debezium=False)
     try:
@@ -75,10 +75,10 @@ def _plain(rules: list[PathRule], what: int, raw: bytes) -> bytes | None:
             return None
     except (BSONError, ValueError, TypeError):
         return None
-    if what >= _NAMES:
+    if operation >= _NAMES:
         return None  # names are compared in tests/documents
     try:
-        apply = plain.updated_fields if what else plain.document
+        apply = plain.updated_fields if operation else plain.document
         return encode(apply(copy.deepcopy(members)))
     except (Taken, TypeError):
         return None

@@ -170,7 +170,7 @@ def _cells(body: bytes, place: int, columns: int) -> tuple[_Cells, int]:
     try:
         (count,) = struct.unpack_from("!H", body, place)
         place += 2
-        found: _Cells = []
+        cells: _Cells = []
         if count != columns:
             raise Broken
         for _ in range(count):
@@ -181,17 +181,17 @@ def _cells(body: bytes, place: int, columns: int) -> tuple[_Cells, int]:
                 place += 4
                 if place + length > len(body):
                     raise Broken
-                found.append(bytes(body[place : place + length]))
+                cells.append(bytes(body[place : place + length]))
                 place += length
             elif kind == b"n":
-                found.append(None)
+                cells.append(None)
             elif kind == b"u":
-                found.append(UNAVAILABLE)
+                cells.append(UNAVAILABLE)
             else:
                 raise Broken
     except struct.error:
         raise Broken from None
-    return found, place
+    return cells, place
 
 
 @dataclass
@@ -459,14 +459,14 @@ class Frames:
             self._texts.render()
         assert int(words[decoder.STATUS]) == expected.status
         assert int(words[row_kernel.INDEXED]) == expected.position
-        for memory, kind, word, wanted in (
+        for memory, kind, word, expected_rows in (
             (rows, ROW, row_kernel.ROWS, expected.rows),
             (transactions, TRANSACTION, row_kernel.TRANSACTIONS, expected.transactions),
             (ends, row_kernel.END, row_kernel.ENDS, expected.ends),
         ):
             count = int(words[word])
-            found = np.frombuffer(read(memory, count * kind.itemsize), kind)
+            read_rows = np.frombuffer(read(memory, count * kind.itemsize), kind)
             written = [name for name in kind.names or () if kind is ROW or name not in _LATER]
-            assert [tuple(row) for row in found[written].tolist()] == wanted
+            assert [tuple(row) for row in read_rows[written].tolist()] == expected_rows
         for word, value in expected.words.items():
             assert int(words[word]) == value, word

@@ -25,7 +25,7 @@ def _folder(database: str) -> Path:
 @cache
 def copies() -> list[tuple[int, bytes]]:
     """The answers to COPY of PostgreSQL: how many columns, and the messages with the rows."""
-    found: set[tuple[int, bytes]] = set()
+    distinct_copies: set[tuple[int, bytes]] = set()
     for answer in _answers("postgresql"):
         columns, rows = 0, b""
         for message in _messages(answer):
@@ -34,14 +34,14 @@ def copies() -> list[tuple[int, bytes]]:
             elif message[:1] == b"d":
                 rows += message
         if rows and len(rows) < _LONGEST:
-            found.add((columns, rows))
-    return sorted(found)
+            distinct_copies.add((columns, rows))
+    return sorted(distinct_copies)
 
 
 @cache
 def transactions() -> list[list[bytes]]:
     """The messages of transactions in PostgreSQL's streams, without those on relations."""
-    found: dict[bytes, list[bytes]] = {}
+    transactions_by_bytes: dict[bytes, list[bytes]] = {}
     for workload in kept(_folder("postgresql")).values():
         for said in workload.conversation.streams.values():
             transaction: list[bytes] = []
@@ -52,14 +52,14 @@ def transactions() -> list[list[bytes]]:
                     transaction.append(message)
                 raw = b"".join(transaction)
                 if body[:1] == b"C" and len(raw) < _LONGEST:
-                    found[raw] = transaction
-    return [found[raw] for raw in sorted(found)]
+                    transactions_by_bytes[raw] = transaction
+    return [transactions_by_bytes[raw] for raw in sorted(transactions_by_bytes)]
 
 
 @cache
 def change_events() -> list[bytes]:
     """The changes in MongoDB's change streams."""
-    found = {
+    distinct_events = {
         event.raw
         for workload in kept(_folder("mongodb")).values()
         for said in workload.conversation.streams.values()
@@ -67,15 +67,17 @@ def change_events() -> list[bytes]:
         for event in bson.decode(message[5:], _RAW).get("cursor", {}).get("nextBatch", ())
         if event.get("operationType") in _CHANGES and len(event.raw) < _LONGEST
     }
-    return sorted(found)
+    return sorted(distinct_events)
 
 
 @cache
 def documents() -> list[bytes]:
     """The documents that are whole in these changes."""
     events = (bson.decode(event, _RAW) for event in change_events())
-    found = [event.get("fullDocument") for event in events]
-    return sorted({document.raw for document in found if isinstance(document, RawBSONDocument)})
+    full_documents = [event.get("fullDocument") for event in events]
+    return sorted(
+        {document.raw for document in full_documents if isinstance(document, RawBSONDocument)}
+    )
 
 
 def _answers(database: str) -> Iterator[bytes]:

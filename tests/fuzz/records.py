@@ -132,8 +132,8 @@ class Limits(Listener):
 
     def _begin(self) -> None:
         with open("/proc/self/statm") as pages:
-            held = int(pages.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (held + MOST_MEMORY, resource.RLIM_INFINITY))
+            used_bytes = int(pages.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MOST_MEMORY, resource.RLIM_INFINITY))
         signal.setitimer(signal.ITIMER_PROF, self._left)
 
     def _end(self) -> float:
@@ -265,11 +265,11 @@ class Records:
     ) -> None:  # fmt: skip
         others = [row for row in rows if row["number"] != 1]
         assert others == expected, "the neighbours of the record are others"
-        made = [row for row in rows if row["number"] == 1]
-        assert len(made) == 1 or (not made and chain.leaves_out(record["value"])), (
-            f"{len(made)} outcomes of one record"
+        outcomes = [row for row in rows if row["number"] == 1]
+        assert len(outcomes) == 1 or (not outcomes and chain.leaves_out(record["value"])), (
+            f"{len(outcomes)} outcomes of one record"
         )
-        for row in made:
+        for row in outcomes:
             if row["topic"] == LETTERS:
                 assert (row["key"], row["value"]) == (record["key"], record["value"])
                 named = {each["key"]: each["value"] for each in row["headers"]}
@@ -292,9 +292,9 @@ class Records:
         elif output.startswith("bytes"):
             return
         else:
-            shown = row["value"].decode()
+            value_text = row["value"].decode()
             if output.startswith(("json", "cloudevents")):
-                json.loads(shown, parse_constant=_no_json, parse_int=str, parse_float=str)
+                json.loads(value_text, parse_constant=_no_json, parse_int=str, parse_float=str)
 
 
 def _members(schema: Any) -> list[Any]:

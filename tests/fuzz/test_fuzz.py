@@ -74,10 +74,10 @@ def test_the_fuzz_names_the_inputs_that_a_planted_defect_shows(planted: str, see
     run = fuzz(*NAMES, INPUTS="3000", PLANTED=planted)
     assert run.returncode == 1, run.stdout + run.stderr
     said = rf"(\w+): input (\d+) {re.escape(seen)}; repeat it with SEED=1 ONLY=\2 \1"
-    found = dict(re.findall(said, run.stdout))
-    assert found.keys() == set(NAMES), run.stdout + run.stderr
+    number_by_name = dict(re.findall(said, run.stdout))
+    assert number_by_name.keys() == set(NAMES), run.stdout + run.stderr
     names = defaultdict(list)
-    for name, number in found.items():
+    for name, number in number_by_name.items():
         names[number].append(name)
     for number, same in names.items():
         again = fuzz(*same, ONLY=number, PLANTED=planted)

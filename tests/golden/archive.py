@@ -55,15 +55,15 @@ def recorder_files(folder: Path) -> list[Path]:
     """The modules that decide what is recorded of the database that has this folder: what runs a
     workload, what records it, and all that these import of the goldens."""
     waiting = [_RUNS_WORKLOADS, folder / "replayed.py"]
-    found = set(waiting)
+    files = set(waiting)
     while waiting:
         text = waiting.pop().read_text()
         for name in re.findall(r"^from tests\.golden\.([\w.]+) import", text, re.MULTILINE):
             file = _GOLDEN.joinpath(*name.split(".")).with_suffix(".py")
-            if file not in found and file.name not in _DECIDES_NOTHING:
-                found.add(file)
+            if file not in files and file.name not in _DECIDES_NOTHING:
+                files.add(file)
                 waiting.append(file)
-    return sorted(found)
+    return sorted(files)
 
 
 def recorder_digest(folder: Path) -> str:
@@ -92,7 +92,7 @@ def _kept(stored: Mapping[str, Any], blobs: list[bytes]) -> Kept:
         return [(moment, blobs[number]) for moment, number in entries]
 
     conversation = Conversation(
-        {asked: said(entries) for asked, entries in stored["answers"].items()},
+        {request: said(entries) for request, entries in stored["answers"].items()},
         {name: said(entries) for name, entries in stored["streams"].items()},
     )
     return Kept(conversation, stored["recorder"], stored["workload"])
@@ -105,19 +105,19 @@ def store(workloads: Mapping[str, Kept]) -> bytes:
     def said(entries: list[Said]) -> list[list[int]]:
         return [[moment, numbers.setdefault(text, len(numbers))] for moment, text in entries]
 
-    found = {
+    stored_workloads = {
         name: {
             "recorder": workload.recorder,
             "workload": workload.workload,
             "answers": {
-                asked: said(entries)
-                for asked, entries in sorted(workload.conversation.answers.items())
+                request: said(entries)
+                for request, entries in sorted(workload.conversation.answers.items())
             },
             "streams": {k: said(v) for k, v in workload.conversation.streams.items()},
         }
         for name, workload in sorted(workloads.items())
     }
-    stored = {"workloads": found, "blobs": [text.decode("latin-1") for text in numbers]}
+    stored = {"workloads": stored_workloads, "blobs": [text.decode("latin-1") for text in numbers]}
     return lzma.compress(json.dumps(stored, separators=(",", ":")).encode(), preset=9)
 
 
@@ -129,39 +129,43 @@ def workload_digest(folder: Path, name: str) -> str:
 def leave(folder: Path, name: str, conversation: Conversation, recorder: str) -> None:
     """Keep what was said while a workload ran until the whole run is over."""
     piece = PIECES / folder.name / f"{name}.xz"
-    made = Kept(conversation, recorder, workload_digest(folder, name))
+    kept_workload = Kept(conversation, recorder, workload_digest(folder, name))
     piece.parent.mkdir(parents=True, exist_ok=True)
-    piece.write_bytes(store({name: made}))
+    piece.write_bytes(store({name: kept_workload}))
 
 
 def gather(folder: Path, names: Iterable[str]) -> int:
     """Put the pieces of a run into the archive, in the place of older ones; what is of no workload
     any more goes. Returns how many there were."""
     pieces = sorted((PIECES / folder.name).glob("*.xz"))
-    found = {name: conversation for name, conversation in kept(folder).items() if name in names}
+    conversations = {
+        name: conversation for name, conversation in kept(folder).items() if name in names
+    }
     for piece in pieces:
         stored = json.loads(lzma.decompress(piece.read_bytes()))
         blobs = [text.encode("latin-1") for text in stored["blobs"]]
-        found |= {name: _kept(workload, blobs) for name, workload in stored["workloads"].items()}
+        conversations |= {
+            name: _kept(workload, blobs) for name, workload in stored["workloads"].items()
+        }
         piece.unlink()
     if pieces:
-        file_of(folder).write_bytes(store(found))
+        file_of(folder).write_bytes(store(conversations))
     return len(pieces)
 
 
 def stale(folder: Path, names: Iterable[str], recorder: str) -> dict[str, str]:
     """The faults of conversations, by workload: it was never recorded, or is older than its
     recorder or its workload."""
-    found = {}
+    reasons = {}
     for name in names:
         conversation = kept(folder).get(name)
         if conversation is None:
-            found[name] = "was never recorded"
+            reasons[name] = "was never recorded"
         elif conversation.recorder != recorder:
-            found[name] = "is older than its recorder"
+            reasons[name] = "is older than its recorder"
         elif conversation.workload != workload_digest(folder, name):
-            found[name] = "is older than its workload"
-    return found
+            reasons[name] = "is older than its workload"
+    return reasons
 
 
 def main() -> None:

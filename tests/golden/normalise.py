@@ -53,7 +53,7 @@ def token_of(kind: str, path: Path, raw: str) -> str:
 def _watermarks(line: str) -> str:
     """Clocks in the text of a watermark; the times of rows that were read, which no log has."""
     line = _INSTANT.sub(r"\1<instant>", line)
-    line = _ADDITIONAL.sub(lambda found: _sorted(found[0]), line)
+    line = _ADDITIONAL.sub(lambda match: _sorted(match[0]), line)
     if '"snapshot":"incremental"' in line:
         line = re.sub(r'("source":{.*?"ts_[mun]s":)\d+', r"\1null", line)
         line = re.sub(r'("source":{.*?"ts_us":)\d+(,"ts_ns":)\d+', r"\1null\2null", line)
@@ -61,16 +61,16 @@ def _watermarks(line: str) -> str:
 
 
 def _sorted(text: str) -> str:
-    found = sorted(json.loads(text).items())
-    return json.dumps(dict(found), ensure_ascii=False, separators=(",", ":"))
+    members = sorted(json.loads(text).items())
+    return json.dumps(dict(members), ensure_ascii=False, separators=(",", ":"))
 
 
 def _name_uuids(lines: list[str]) -> list[str]:
     """Random ids by the order in which they come; the run id has its own token."""
     names: dict[str, str] = {}
 
-    def name(found: re.Match[str]) -> str:
-        return names.setdefault(found[0], f"<uuid {len(names)}>")
+    def name(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f"<uuid {len(names)}>")
 
     return [
         line if "runId" in line and not _MARK.search(line) else _named(line, name) for line in lines
@@ -87,11 +87,11 @@ _MARK = re.compile(_UUID.pattern + "-(open|close)")
 
 def compare(expected: Iterable[str], actual: Iterable[str], normalise: Normalise) -> list[str]:
     """The differences, readable: line number, member and both texts; empty if both are equal."""
-    wanted, got = normalise(expected), normalise(actual)
+    expected_lines, actual_lines = normalise(expected), normalise(actual)
     differences = []
-    if len(wanted) != len(got):
-        differences.append(f"{len(wanted)} events expected, {len(got)} came")
-    for number, (left, right) in enumerate(zip(wanted, got, strict=False), 1):
+    if len(expected_lines) != len(actual_lines):
+        differences.append(f"{len(expected_lines)} events expected, {len(actual_lines)} came")
+    for number, (left, right) in enumerate(zip(expected_lines, actual_lines, strict=False), 1):
         if left == right:
             continue
         left_leaves, right_leaves = leaves_of(left), leaves_of(right)

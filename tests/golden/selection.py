@@ -24,18 +24,19 @@ def not_replayed(folder: Path) -> set[str]:
 
 def on_a_server(folder: Path, names: Iterable[str]) -> list[ParameterSet]:
     """The workloads as parameters of a test; `make test` leaves out those that no list has."""
-    kept = live(folder)
+    live_names = live(folder)
     return [
-        pytest.param(name, marks=[] if name in kept else pytest.mark.golden_live) for name in names
+        pytest.param(name, marks=[] if name in live_names else pytest.mark.golden_live)
+        for name in names
     ]
 
 
 def _lines(folder: Path) -> list[tuple[str, str, bool]]:
-    found, replayed = [], True
+    entries, replayed = [], True
     for line in (folder / "live.txt").read_text().splitlines():
         if line.startswith(_NOT_REPLAYED):
             replayed = False
         elif line and not line.startswith("#"):
             name, _, path = line.partition(": ")
-            found.append((name, path, replayed))
-    return found
+            entries.append((name, path, replayed))
+    return entries

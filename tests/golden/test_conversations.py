@@ -67,27 +67,27 @@ def test_what_nobody_asked_is_named() -> None:
 
 
 def test_questions_differ_by_their_words_and_not_by_ids_or_instants() -> None:
-    asked = b"INSERT '00000000-0000-0000-0000-00000000000%d' AT '2024-01-0%dT00:00:00.5Z'"
-    assert question(asked % (1, 1)) == question(asked % (2, 2))
+    statement = b"INSERT '00000000-0000-0000-0000-00000000000%d' AT '2024-01-0%dT00:00:00.5Z'"
+    assert question(statement % (1, 1)) == question(statement % (2, 2))
     assert question(b"ab", b"c") != question(b"a", b"bc")
 
 
 def test_a_question_waits_behind_the_curtain_and_blocks_wait_for_its_answer() -> None:
-    curtain, seen = Curtain(), []
+    curtain, steps = Curtain(), []
     curtain.close()
 
     def ask() -> None:
         with curtain.asking():
-            seen.append("asked")
+            steps.append("asked")
 
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join(0.05)
-    seen.append("opened")
+    steps.append("opened")
     curtain.open()
     thread.join()
     curtain.close()
-    assert seen == ["opened", "asked"]
+    assert steps == ["opened", "asked"]
 
 
 @pytest.fixture
@@ -109,8 +109,8 @@ def test_a_recording_run_replaces_what_it_recorded_and_leaves_the_rest(folder: P
     leave(folder, "one", CONVERSATION, "r")
     assert gather(folder, ["one", "two"]) == 1
     archive.kept.cache_clear()
-    found = {name: workload.conversation for name, workload in archive.kept(folder).items()}
-    assert found == {"one": CONVERSATION, "two": Conversation({"q": [(0, b"kept")]})}
+    conversations = {name: workload.conversation for name, workload in archive.kept(folder).items()}
+    assert conversations == {"one": CONVERSATION, "two": Conversation({"q": [(0, b"kept")]})}
 
 
 def test_each_text_that_a_server_said_is_stored_once() -> None:
@@ -135,10 +135,12 @@ def test_what_runs_a_workload_and_what_records_it_is_in_the_digest_of_the_record
     folder: Path,
 ) -> None:
     """A recording that was made in another way is older than its recorder."""
-    found = {str(file.relative_to(folder.parent)) for file in recorder_files(folder)}
-    own = {f"{folder.name}/{name}.py" for name in ("database", "relay", "replayed", "wire")}
-    assert {"ours.py", "conversation.py", "workload.py", *own} <= found
-    assert not {file for file in found if "test_" in file or "player" in file}
+    digested_files = {str(file.relative_to(folder.parent)) for file in recorder_files(folder)}
+    database_files = {
+        f"{folder.name}/{name}.py" for name in ("database", "relay", "replayed", "wire")
+    }
+    assert {"ours.py", "conversation.py", "workload.py", *database_files} <= digested_files
+    assert not {file for file in digested_files if "test_" in file or "player" in file}
 
 
 def test_a_digest_changes_with_every_file(tmp_path: Path) -> None:
@@ -152,11 +154,11 @@ def test_a_digest_changes_with_every_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.name))
 def test_about_a_dozen_workloads_of_a_database_stay_on_a_server_in_make_test(folder: Path) -> None:
     names = {path.stem for path in (folder / "workloads").iterdir()}
-    kept = live(folder)
-    assert kept.keys() <= names
-    assert 8 <= len(kept) <= 16
-    assert all(kept.values()), "a path to the server is beside each"
-    assert not_replayed(folder) <= kept.keys()
+    live_workloads = live(folder)
+    assert live_workloads.keys() <= names
+    assert 8 <= len(live_workloads) <= 16
+    assert all(live_workloads.values()), "a path to the server is beside each"
+    assert not_replayed(folder) <= live_workloads.keys()
     left_out = [parameters for parameters in on_a_server(folder, sorted(names)) if parameters.marks]
-    assert len(left_out) == len(names) - len(kept)
+    assert len(left_out) == len(names) - len(live_workloads)
     assert file_of(folder).stat().st_size < 1 << 20

@@ -25,14 +25,16 @@ TEXT = {"type": "string", "optional": True}
 
 def properties(aliases: str = "a", **steps: Mapping[str, str]) -> dict[str, str]:
     """`predicates_p={…}` are the options of a predicate, `a={…}` those of a transform."""
-    made = {"transforms": aliases}
+    chain_properties = {"transforms": aliases}
     for alias, options in steps.items():
         family, _, name = ("transforms", "", alias)
         if alias.startswith("predicates_"):
             family, name = "predicates", alias.removeprefix("predicates_")
-            made["predicates"] = ",".join(filter(None, (made.get("predicates", ""), name)))
-        made |= {f"{family}.{name}.{option}": text for option, text in options.items()}
-    return made
+            chain_properties["predicates"] = ",".join(
+                filter(None, (chain_properties.get("predicates", ""), name))
+            )
+        chain_properties |= {f"{family}.{name}.{option}": text for option, text in options.items()}
+    return chain_properties
 
 
 def record(topic: str = "t", value: str | None = "v", headers: Any = ()) -> dict[str, Any]:
@@ -41,8 +43,8 @@ def record(topic: str = "t", value: str | None = "v", headers: Any = ()) -> dict
             "headers": list(headers)}  # fmt: skip
 
 
-def topics(made: Iterable[Mapping[str, object] | None]) -> list[object]:
-    return [None if each is None else each.get("topic", "error") for each in made]
+def topics(entries: Iterable[Mapping[str, object] | None]) -> list[object]:
+    return [None if each is None else each.get("topic", "error") for each in entries]
 
 
 @transform(ordering=Ordering.KEEPS_KEY)
@@ -78,8 +80,8 @@ def test_a_predicate_decides_which_records_are_transformed(
     header = {"name": "h", "schema": TEXT, "payload": "x"}
     records = [record("t1"), record("t2", headers=[header]), record("t3"), record("t30", None)]
     step = ROUTE | {"predicate": "p", "negate": negate}
-    made = apply_json(properties(a=step, predicates_p=predicate), records)
-    moved = [str(topic).endswith("-x") for topic in topics(made)]
+    outcomes = apply_json(properties(a=step, predicates_p=predicate), records)
+    moved = [str(topic).endswith("-x") for topic in topics(outcomes)]
     assert moved == [match != (negate == "true") for match in matching]
 
 
@@ -146,8 +148,8 @@ class StepsConfig(TransformsConfig, ExecutionConfig):
 def test_the_setting_for_unknown_properties_holds_for_options(setting: str) -> None:
     step = {"type": "RegexRouter", "regex": "a", "replacement": "b", "replacemnt": "c",
             "vendor.setting": "1", "negat": "true"}  # fmt: skip
-    given = properties(a=step) | {"headrace.unknown.properties": setting}
-    examined = examine_chain(StepsConfig.parse(given))
+    chain_properties = properties(a=step) | {"headrace.unknown.properties": setting}
+    examined = examine_chain(StepsConfig.parse(chain_properties))
     unknown = {f"transforms.a.{name}" for name in ("replacemnt", "vendor.setting", "negat")}
     problems = {problem.property for problem in examined.problems}
     warnings = {warning.property for warning in examined.warnings}
@@ -174,21 +176,21 @@ def with_an_option(records: Records, options: Mapping[str, str]) -> Iterable[Rec
 
 
 def test_an_option_that_a_function_reads_and_nobody_set_is_named() -> None:
-    own = {"type": "tests.transforms.test_chain:with_an_option"}
-    (made,) = apply_json(properties(a=own), [record()])
-    assert made is not None
-    assert made["error"] == (
+    step = {"type": "tests.transforms.test_chain:with_an_option"}
+    (outcome,) = apply_json(properties(a=step), [record()])
+    assert outcome is not None
+    assert outcome["error"] == (
         "transforms.a: the option least is missing [transforms.option_missing]. "
         "Set the option least of the transform."
     )
-    assert topics(apply_json(properties(a=own | {"least": "1"}), [record()])) == ["t"]
+    assert topics(apply_json(properties(a=step | {"least": "1"}), [record()])) == ["t"]
 
 
 @pytest.mark.parametrize("texts", ["f", "afc", "ffff", "abcf", "fab" * 7])
 def test_only_the_records_that_fail_are_errors(texts: str) -> None:
-    made = apply_json(properties("a,r", a=OWN, r=ROUTE), [record(value=text) for text in texts])
-    assert topics(made) == [{"b": None, "f": "error"}.get(text, "t-x") for text in texts]
-    errors = [each["error"] for each in made if each is not None and "error" in each]
+    outcomes = apply_json(properties("a,r", a=OWN, r=ROUTE), [record(value=text) for text in texts])
+    assert topics(outcomes) == [{"b": None, "f": "error"}.get(text, "t-x") for text in texts]
+    errors = [each["error"] for each in outcomes if each is not None and "error" in each]
     assert len(errors) == texts.count("f")
     assert set(errors) == {"transforms.a: it holds what fails [test.failed]. Nothing."}
 

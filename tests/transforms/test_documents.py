@@ -17,9 +17,9 @@ TYPE = "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState"
 def unwrapped(record: dict[str, Any], **options: str) -> Any:
     """The payload after the transform with these options, `_` for `.`."""
     named = {f"transforms.t.{name.replace('_', '.')}": text for name, text in options.items()}
-    (made,) = apply_json({"transforms": "t", "transforms.t.type": TYPE, **named}, [record])
-    assert made is not None
-    value: Any = made["value"]
+    (outcome,) = apply_json({"transforms": "t", "transforms.t.type": TYPE, **named}, [record])
+    assert outcome is not None
+    value: Any = outcome["value"]
     return None if value is None else value["payload"]
 
 

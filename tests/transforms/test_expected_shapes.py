@@ -76,18 +76,18 @@ def expected_of(steps: Mapping[str, Mapping[str, str]], topic: str = "s.orders")
 def test_what_a_transform_makes_is_known_before_unless_values_decide(
     java_class: str, example: Example
 ) -> None:
-    given: Any = {"a": {"type": java_class, **example.options}}
-    chain = read_chain(properties("a", **given))
+    steps: Any = {"a": {"type": java_class, **example.options}}
+    chain = read_chain(properties("a", **steps))
     (records,) = read_records([example.record()])
     transform = chain.steps[0].transform
     if not isinstance(transform, Foresight):
         with suppress(HeadraceError):  # nothing else may happen
             list(transform.apply(blank_records(shape_of(example))))
     expected = {described(shape) for shape in chain.expected(shape_of(example))}
-    made = {described(each.shape) for each in chain([records])}
-    is_known = made <= expected
+    shapes = {described(each.shape) for each in chain([records])}
+    is_known = shapes <= expected
     needs_values = java_class.rpartition(".")[2] in NEED_VALUES
-    assert is_known != needs_values, (made, expected)
+    assert is_known != needs_values, (shapes, expected)
     assert not (needs_values and expected)  # no topic and no field is made up
 
 
@@ -154,8 +154,8 @@ def careless(records: Records, _options: Mapping[str, str]) -> Iterable[Records]
 
 
 def test_a_transform_that_cannot_do_without_values_leaves_the_shape_to_tasks() -> None:
-    own = {"type": "tests.transforms.test_expected_shapes:careless"}
-    assert expected_of({"own": own}) == []
+    step = {"type": "tests.transforms.test_expected_shapes:careless"}
+    assert expected_of({"own": step}) == []
 
 
 def test_without_a_chain_the_shape_itself_is_expected() -> None:

@@ -32,17 +32,17 @@ def run(policy: FailurePolicy, texts: str) -> dict[int, dict[str, Any]]:
     return write_records(policy.run(chain, read_records(entries)))
 
 
-def headers(made: dict[str, Any]) -> dict[str, str]:
-    return {header["name"]: header["payload"] for header in made["headers"]}
+def headers(entry: dict[str, Any]) -> dict[str, str]:
+    return {header["name"]: header["payload"] for header in entry["headers"]}
 
 
 def test_a_dead_letter_is_among_good_records_in_the_form_it_had_before() -> None:
-    made = run(LETTERS, "afcfbff")
-    assert {place: each["topic"] for place, each in made.items()} == {
+    outcomes = run(LETTERS, "afcfbff")
+    assert {place: each["topic"] for place, each in outcomes.items()} == {
         0: "t-x", 1: "dead", 2: "t-x", 3: "dead", 5: "dead", 6: "dead",
     }  # fmt: skip
-    assert made[3]["value"]["payload"] == "f"
-    assert headers(made[3]) == {
+    assert outcomes[3]["value"]["payload"] == "f"
+    assert headers(outcomes[3]) == {
         "__connect.errors.topic": "u",
         "__connect.errors.connector.name": "shop",
         "__connect.errors.task.id": "0",
@@ -53,7 +53,7 @@ def test_a_dead_letter_is_among_good_records_in_the_form_it_had_before() -> None
         "__connect.errors.exception.stacktrace": "transforms.a: it holds what fails [test.failed]. "
         "Nothing.",
     }
-    assert headers(made[6])["__connect.errors.topic"] == "t"
+    assert headers(outcomes[6])["__connect.errors.topic"] == "t"
 
 
 def test_a_dead_letter_is_rendered_by_the_converters_beside_good_records() -> None:
@@ -94,11 +94,11 @@ def test_without_tolerance_the_first_failure_ends_the_query() -> None:
 
 
 def test_any_exception_of_ones_own_transform_is_reported_with_its_alias_and_tolerated() -> None:
-    own = {"type": "tests.transforms.test_failures:divided"}
-    chain = read_chain(properties("a", a=own))
+    step = {"type": "tests.transforms.test_failures:divided"}
+    chain = read_chain(properties("a", a=step))
     entries = [record("t", text) for text in "10"]
-    made = write_records(LETTERS.run(chain, read_records(entries)))
-    assert {place: each["topic"] for place, each in made.items()} == {0: "t", 1: "dead"}
+    outcomes = write_records(LETTERS.run(chain, read_records(entries)))
+    assert {place: each["topic"] for place, each in outcomes.items()} == {0: "t", 1: "dead"}
     with pytest.raises(HeadraceError, match=r"transforms\.a: ZeroDivisionError"):
         chain(read_records(entries))
 
@@ -113,8 +113,8 @@ def divided(records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
 
 @pytest.mark.parametrize("name", ["unreachable", "large"])
 def test_an_error_that_waiting_corrects_is_not_taken_for_a_broken_record(name: str) -> None:
-    own = {"type": f"tests.transforms.test_failures:{name}"}
-    chain = read_chain(properties("a", a=own))
+    step = {"type": f"tests.transforms.test_failures:{name}"}
+    chain = read_chain(properties("a", a=step))
     with pytest.raises(HeadraceError) as raised:
         LETTERS.run(chain, read_records([record("t", "1"), record("t", "2")]))
     assert raised.value.retriable

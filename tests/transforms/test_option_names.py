@@ -92,9 +92,9 @@ def test_a_value_with_a_part_without_schema_has_no_schema() -> None:
         "value": {"schema": None, "payload": event},
         "headers": [],
     }
-    made = apply_json({**DOCUMENTS, "transforms.u.add.fields": "op,collection"}, [entry])
-    assert made[0] is not None
-    assert made[0]["value"] == {
+    outcomes = apply_json({**DOCUMENTS, "transforms.u.add.fields": "op,collection"}, [entry])
+    assert outcomes[0] is not None
+    assert outcomes[0]["value"] == {
         "schema": None,
         "payload": {"_id": 1, "__op": "c", "__collection": "items"},
     }

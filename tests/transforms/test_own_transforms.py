@@ -56,9 +56,9 @@ def properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str
 def test_the_transforms_of_the_page_do_what_it_says(properties: dict[str, str]) -> None:
     other = order(1) | {"topic": "others", "value": {"schema": {"type": "string"}, "payload": "x"}}
     gone = order(1) | {"value": None}
-    made = apply_json(properties, [order(99), order(100), order(None), other, gone])
-    assert made[0] is None
-    payloads = [each and each["value"] and each["value"]["payload"] for each in made[1:]]  # type: ignore[index]
+    outcomes = apply_json(properties, [order(99), order(100), order(None), other, gone])
+    assert outcomes[0] is None
+    payloads = [each and each["value"] and each["value"]["payload"] for each in outcomes[1:]]  # type: ignore[index]
     assert payloads == [
         {"id": 1, "amount": 100, "total": 119},
         {"id": 1, "amount": None, "total": None},
@@ -168,13 +168,13 @@ def careless(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
     ],
 )
 def test_a_wrong_result_is_an_error_with_the_alias(gives: str, message: str) -> None:
-    own = f"{__name__}:careless"
-    chain = {"transforms": "a", "transforms.a.type": own, "transforms.a.gives": gives}
+    transform_name = f"{__name__}:careless"
+    chain = {"transforms": "a", "transforms.a.type": transform_name, "transforms.a.gives": gives}
     odd = order(1) | {"topic": "odd"}
-    made = apply_json(chain, [order(1), odd, odd])
-    assert made[0] is not None
-    assert made[0]["topic"] == "orders"
-    for result in made[1:]:
+    outcomes = apply_json(chain, [order(1), odd, odd])
+    assert outcomes[0] is not None
+    assert outcomes[0]["topic"] == "orders"
+    for result in outcomes[1:]:
         assert result is not None
         assert str(result["error"]).startswith("transforms.a: ")
         assert message in str(result["error"])

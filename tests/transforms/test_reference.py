@@ -30,12 +30,12 @@ def test_the_index_and_the_pages_are_what_the_declarations_and_their_examples_sa
     assert main(["describe", "transforms", "--markdown"]) == 0
     assert capsys.readouterr().out == index() == (FOLDER / "transforms.md").read_text()
     assert main(["describe", "transforms", "--pages", str(tmp_path)]) == 0
-    written, kept = (
+    written, stored = (
         {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*/*/*.md")}
         for folder in (tmp_path, FOLDER)
     )
     assert written == pages()
-    assert kept == written
+    assert stored == written
 
 
 def test_the_index_leads_to_every_page() -> None:
@@ -66,9 +66,9 @@ def test_an_example_shows_what_its_transform_or_predicate_does(
 ) -> None:
     assert declaration.meaning.endswith(".")
     if declaration.example is not None:
-        made = transformed(declaration.example, java_class)
-        assert made is None or "error" not in made
-        assert shown(made) != shown(declaration.example.record())
+        outcome = transformed(declaration.example, java_class)
+        assert outcome is None or "error" not in outcome
+        assert shown(outcome) != shown(declaration.example.record())
 
 
 @pytest.mark.parametrize("name", short_names().values())
@@ -82,13 +82,13 @@ def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(name
     examples = [each.example for _, each in entries if each.example is not None]
     blocks = re.findall(r"```\w+\n(.*?)\n```", page, re.DOTALL)
     assert len(blocks) == 3 * len(examples) > 0
-    for example, given, before, after in zip(
+    for example, step_text, before, after in zip(
         examples, blocks[::3], blocks[1::3], blocks[2::3], strict=True
     ):
         assert before == shown(example.record())
-        steps = dict(line.split("=", 1) for line in given.splitlines())
-        (made,) = apply_json(steps, [example.record()])
-        assert after == shown(made) != before
+        steps = dict(line.split("=", 1) for line in step_text.splitlines())
+        (outcome,) = apply_json(steps, [example.record()])
+        assert after == shown(outcome) != before
 
 
 def test_transforms_are_found_by_their_classes() -> None:

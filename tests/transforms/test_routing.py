@@ -56,8 +56,8 @@ def test_only_so_many_routes_are_kept_those_used_last() -> None:
 )
 def test_no_expression_hangs(step: dict[str, str]) -> None:
     entry = record("a" * 200, "a" * 4_000)
-    made = apply_json(properties(a=step), [entry])
-    assert made == [entry]
+    outcomes = apply_json(properties(a=step), [entry])
+    assert outcomes == [entry]
 
 
 def test_what_could_hang_is_refused_at_the_start() -> None:
@@ -91,6 +91,6 @@ def test_what_takes_a_power_of_a_row_s_text_is_refused_at_the_start(
 
 def test_an_ambiguous_expression_renames_as_others_do() -> None:
     router = {"type": "RegexRouter", "regex": "((?:[a-z]+_?)+)\\.(.*)", "replacement": "$2-$1"}
-    made = apply_json(properties(a=router), [record("shop_eu.orders")])
-    assert made[0] is not None
-    assert made[0]["topic"] == "orders-shop_eu"
+    outcomes = apply_json(properties(a=router), [record("shop_eu.orders")])
+    assert outcomes[0] is not None
+    assert outcomes[0]["topic"] == "orders-shop_eu"

@@ -51,20 +51,20 @@ PAYLOADS = [
 
 
 def records(*, with_schemas: bool) -> list[dict[str, Any]]:
-    def part(schema: Any, held: Any) -> Any:
-        return {"schema": schema if with_schemas else None, "payload": held}
+    def part(schema: Any, payload_value: Any) -> Any:
+        return {"schema": schema if with_schemas else None, "payload": payload_value}
 
     return [
         {
             "topic": "s.t", "partition": None, "timestamp": None, "headers": [],
             "key": part(KEY, {"id": 1}),
-            "value": None if held is None else part(ENVELOPE, held),
+            "value": None if payload_value is None else part(ENVELOPE, payload_value),
         }
-        for held in PAYLOADS
+        for payload_value in PAYLOADS
     ]  # fmt: skip
 
 
-def shown(made: list[Any]) -> list[Any]:
+def shown(entries: list[Any]) -> list[Any]:
     """The content of records without their schemas."""
 
     def held(part: Any) -> Any:
@@ -78,7 +78,7 @@ def shown(made: list[Any]) -> list[Any]:
             "value": held(each["value"]),
             "headers": [(header["name"], header["payload"]) for header in each["headers"]],
         }
-        for each in made
+        for each in entries
     ]
 
 
@@ -111,24 +111,24 @@ def test_they_are_unwrapped_as_those_with_schemas_are(options: dict[str, str]) -
 
 
 def test_a_field_that_the_row_has_is_not_added_twice() -> None:
-    (made, *_) = apply_json(
+    (outcome, *_) = apply_json(
         unwrap({"add.fields": "op:id", "add.fields.prefix": ""}), records(with_schemas=False)
     )
-    assert made is not None
-    assert "transforms.field_name_twice" in str(made["error"])
+    assert outcome is not None
+    assert "transforms.field_name_twice" in str(outcome["error"])
 
 
 def test_the_released_behaviour_leaves_them_alone() -> None:
-    given = records(with_schemas=False)
-    made = apply_json(unwrap({}) | {"headrace.compatibility": "debezium-3.6"}, given[:3])
-    assert shown(made) == shown(given[:3])
+    entries = records(with_schemas=False)
+    outcomes = apply_json(unwrap({}) | {"headrace.compatibility": "debezium-3.6"}, entries[:3])
+    assert shown(outcomes) == shown(entries[:3])
 
 
 def test_other_maps_pass_as_they_are() -> None:
-    given = records(with_schemas=False)[:1]
-    for held in ({"op": "c"}, {"op": "c", "source": 1}, [1, 2], "text", {"source": {}}):
-        given[0]["value"]["payload"] = held
-        assert shown(apply_json(unwrap({}), given)) == shown(given)
+    entries = records(with_schemas=False)[:1]
+    for payload_value in ({"op": "c"}, {"op": "c", "source": 1}, [1, 2], "text", {"source": {}}):
+        entries[0]["value"]["payload"] = payload_value
+        assert shown(apply_json(unwrap({}), entries)) == shown(entries)
 
 
 def document(after: Any, **more: Any) -> dict[str, Any]:
@@ -157,15 +157,15 @@ def test_documents_of_every_release_are_unwrapped_from_json_without_schemas() ->
         "transforms.u.add.fields": "op,source.rs",
         "transforms.u.add.headers": "op",
     }
-    made = shown(apply_json(properties, events))
+    outcomes = shown(apply_json(properties, events))
     added = {"__op": "u", "__source_rs": "r0"}
     identifier = "596e275826f08b2730779e1f"
-    assert [each and each["value"] for each in made] == [
+    assert [each and each["value"] for each in outcomes] == [
         {"_id": 1, "a": {"b": "x"}, **added},
         {"n": 2, "gone": None, "_id": identifier, **added},
         {"n": 3, "m": None, "_id": identifier, **added},
         {"_id": 2, **added},
         None,
     ]
-    assert made[0]["headers"] == [("__op", "u")]
-    assert made[0]["key"] == {"id": identifier}
+    assert outcomes[0]["headers"] == [("__op", "u")]
+    assert outcomes[0]["key"] == {"id": identifier}

@@ -64,8 +64,8 @@ DOCUMENTS = st.fixed_dictionaries(
 
 def made(records: list[dict[str, Any]], **options: str) -> list[Any]:
     """The transform's result for records; `options` by their names after `target.schema`."""
-    given = {"target.schema": SCHEMA} | options
-    named = {f"transforms.t.{name}": text for name, text in given.items()}
+    step_options = {"target.schema": SCHEMA} | options
+    named = {f"transforms.t.{name}": text for name, text in step_options.items()}
     return apply_json({"transforms": "t", "transforms.t.type": TYPE, **named}, records)
 
 

@@ -66,17 +66,17 @@ def some_records(count: int, chosen: np.ndarray) -> Records:
 def test_the_values_of_a_column_are_those_it_was_made_of(
     schema: Schema, drawn: st.SearchStrategy[object], as_arrow: bool, data: st.DataObject
 ) -> None:
-    made = data.draw(st.lists(st.none() | drawn, max_size=8))
-    chosen = np.array(sorted(data.draw(st.permutations(range(12)))[: len(made)]), np.int64)
+    drawn_values = data.draw(st.lists(st.none() | drawn, max_size=8))
+    chosen = np.array(sorted(data.draw(st.permutations(range(12)))[: len(drawn_values)]), np.int64)
     column = column_of(schema)
-    given_values = arrow_array(schema, made) if as_arrow else made
-    if as_arrow and made and data.draw(st.booleans()):
-        given_values = pa.concat_arrays([given_values, given_values]).slice(len(made))
+    given_values = arrow_array(schema, drawn_values) if as_arrow else drawn_values
+    if as_arrow and drawn_values and data.draw(st.booleans()):
+        given_values = pa.concat_arrays([given_values, given_values]).slice(len(drawn_values))
     records = with_values(some_records(12, chosen), column, given_values)
-    assert connect_values(records, column) == made
-    assert values(records, column).equals(arrow_array(schema, made))
-    kept = records.with_rows(np.arange(len(made)) % 2 == 0)
-    assert connect_values(kept, column) == made[::2]
+    assert connect_values(records, column) == drawn_values
+    assert values(records, column).equals(arrow_array(schema, drawn_values))
+    every_other = records.with_rows(np.arange(len(drawn_values)) % 2 == 0)
+    assert connect_values(every_other, column) == drawn_values[::2]
 
 
 def test_a_decimal_keeps_its_digits() -> None:

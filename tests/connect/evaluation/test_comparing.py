@@ -35,8 +35,8 @@ def records_of(before: list[bytes], after: list[bytes]) -> Records:
     table = np.zeros(len(before), ROW)
     table["old"], table["new"] = places[: len(before)], places[len(before) :]
     rows = np.arange(len(before))
-    made = RowTable(table, np.zeros(1, TRANSACTION), (memory,))
-    return Records(Shape("t", None, None), made, rows, rows)
+    row_table = RowTable(table, np.zeros(1, TRANSACTION), (memory,))
+    return Records(Shape("t", None, None), row_table, rows, rows)
 
 
 @given(rows_of_texts, st.data())
@@ -70,5 +70,5 @@ def test_records_have_the_value_that_they_choose(index: list[int]) -> None:
     column = column_of(Schema(Type.ARRAY, values=TEXT))
     records = records_of([make_image([])] * len(index), [make_image([])] * len(index))
     distinct = [[], ["a"], ["b", None]]
-    made = with_distinct(records, column, distinct, np.array(index))
-    assert connect_values(made, column) == [distinct[each] for each in index]
+    chosen_records = with_distinct(records, column, distinct, np.array(index))
+    assert connect_values(chosen_records, column) == [distinct[each] for each in index]

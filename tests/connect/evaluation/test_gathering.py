@@ -27,5 +27,5 @@ def test_a_cell_gathered_alone_is_the_one_gathered_with_others(
     )
     alone, together = gather(records, [cell])[cell], gather(records, [cell, other])[cell]
     assert alone[:, KIND].tolist() == together[:, KIND].tolist()
-    held = has_values(together)
-    assert alone[held].tolist() == together[held].tolist()
+    has_value = has_values(together)
+    assert alone[has_value].tolist() == together[has_value].tolist()

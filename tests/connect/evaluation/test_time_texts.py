@@ -26,11 +26,11 @@ def head(moment: datetime, between: str) -> str:
 def test_texts_of_logs_become_iso(given_moments: list[datetime | None]) -> None:
     texts = [None if m is None else f"{head(m, ' ')}{fraction(m)}+00" for m in given_moments]
     expected = [None if m is None else f"{head(m, 'T')}{fraction(m)}Z" for m in given_moments]
-    made = in_iso(pa.array(texts, pa.large_string()).cast(pa.large_binary()))
+    iso_texts = in_iso(pa.array(texts, pa.large_string()).cast(pa.large_binary()))
     if all(m is None for m in given_moments):
-        assert made is None
+        assert iso_texts is None
     else:
-        assert made.to_pylist() == expected
+        assert iso_texts.to_pylist() == expected
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,12 @@ def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
     records = of_all(table, node, rows, columns)
     plain = PlainRenderer(table, PLAIN, columns)
     with mock.patch("headrace.connect.evaluation.values.time.time_ns", return_value=NOW):
-        found = connect_values(records, node)
+        tree_values = connect_values(records, node)
         array = values(records, node)
     expected = [json.loads(plain.node(node, int(row))) for row in rows]
-    assert [dump_value(node.schema, value) for value in found] == expected
-    assert array.equals(arrow_array(node.schema, found))
-    assert nulls(records, node).tolist() == [value is None for value in found]
+    assert [dump_value(node.schema, value) for value in tree_values] == expected
+    assert array.equals(arrow_array(node.schema, tree_values))
+    assert nulls(records, node).tolist() == [value is None for value in tree_values]
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -74,8 +74,8 @@ def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
 def test_a_lifted_node_is_null_where_its_struct_is(
     given_: Sources, node: Node, guard: Image | None, presence: Cell | Column | None
 ) -> None:
-    made = struct_of("outer", {"a": RowField(Schema(Type.INT64), "ordinal"), "b.c": node})
-    outer = Struct(made.schema.as_optional(), made.members, guard, presence)
+    struct = struct_of("outer", {"a": RowField(Schema(Type.INT64), "ordinal"), "b.c": node})
+    outer = Struct(struct.schema.as_optional(), struct.members, guard, presence)
     records = of_all(given_.table, outer, None, given_.columns)
     with mock.patch("headrace.connect.evaluation.values.time.time_ns", return_value=NOW):
         wholes = connect_values(records, outer)
@@ -102,10 +102,10 @@ def test_a_struct_is_null_where_its_presence_is() -> None:
 
 
 def test_a_path_takes_the_longest_name_that_there_is() -> None:
-    one, two = text_cell(0), text_cell(1)
-    tree = struct_of("t", {"a": struct_of("a", {"b": one}), "a.b": two})
-    assert select(tree, "a.b") is two
-    assert select(fields(tree)["a"], "b") is one
+    nested, dotted = text_cell(0), text_cell(1)
+    tree = struct_of("t", {"a": struct_of("a", {"b": nested}), "a.b": dotted})
+    assert select(tree, "a.b") is dotted
+    assert select(fields(tree)["a"], "b") is nested
     assert select(tree, "a.c") is None
 
 

@@ -22,8 +22,8 @@ fractions = st.from_regex(r"(\.[0-9]{1,9})?", fullmatch=True)
 def offset_text(seconds: int) -> str:
     if seconds == 0:
         return "Z"
-    shown = datetime(2000, 1, 1, tzinfo=timezone(timedelta(seconds=seconds))).isoformat()
-    return shown[19:]
+    iso_text = datetime(2000, 1, 1, tzinfo=timezone(timedelta(seconds=seconds))).isoformat()
+    return iso_text[19:]
 
 
 def read(texts: list[str], *, has_date: bool) -> ZonedTexts | None:
@@ -40,43 +40,43 @@ def trimmed(fraction: str) -> str:
 def test_instants_are_read_and_written_with_another_offset(
     given_times: list[tuple[datetime, str, int, int]],
 ) -> None:
-    shown = [
-        f"{moment.replace(microsecond=0).isoformat()}{fraction}{offset_text(own)}"
-        for moment, fraction, own, _ in given_times
+    written_texts = [
+        f"{moment.replace(microsecond=0).isoformat()}{fraction}{offset_text(offset)}"
+        for moment, fraction, offset, _ in given_times
     ]
-    texts = read(shown, has_date=True)
+    texts = read(written_texts, has_date=True)
     assert texts is not None
     begins = [each.replace(microsecond=0, tzinfo=UTC) for each, *_ in given_times]
     assert texts.seconds.tolist() == [(each - EPOCH).total_seconds() for each in begins]
-    assert texts.offsets.tolist() == [own for _, _, own, _ in given_times]
+    assert texts.offsets.tolist() == [offset for _, _, offset, _ in given_times]
     others = np.array([other for *_, other in given_times])
     written = texts.written(texts.seconds - texts.offsets + others, others)
     assert written is not None
     assert written.to_pylist() == [
-        (begin + timedelta(seconds=other - own)).isoformat()[:19]
+        (begin + timedelta(seconds=other - offset)).isoformat()[:19]
         + trimmed(fraction)
         + offset_text(other)
-        for begin, (_, fraction, own, other) in zip(begins, given_times, strict=True)
+        for begin, (_, fraction, offset, other) in zip(begins, given_times, strict=True)
     ]
 
 
 @given(st.lists(st.tuples(st.times(), fractions, offsets), min_size=1, max_size=20))
 def test_times_of_day_are_read_and_written(given_times: list[tuple[time, str, int]]) -> None:
-    shown = [
-        f"{each.replace(microsecond=0).isoformat()}{fraction}{offset_text(own)}"
-        for each, fraction, own in given_times
+    written_texts = [
+        f"{each.replace(microsecond=0).isoformat()}{fraction}{offset_text(offset)}"
+        for each, fraction, offset in given_times
     ]
-    texts = read(shown, has_date=False)
+    texts = read(written_texts, has_date=False)
     assert texts is not None
     assert texts.seconds.tolist() == [
         3600 * each.hour + 60 * each.minute + each.second for each, *_ in given_times
     ]
-    assert texts.offsets.tolist() == [own for *_, own in given_times]
+    assert texts.offsets.tolist() == [offset for *_, offset in given_times]
     written = texts.written(texts.seconds, texts.offsets)
     assert written is not None
     assert written.to_pylist() == [
-        f"{each.replace(microsecond=0).isoformat()}{trimmed(fraction)}{offset_text(own)}"
-        for each, fraction, own in given_times
+        f"{each.replace(microsecond=0).isoformat()}{trimmed(fraction)}{offset_text(offset)}"
+        for each, fraction, offset in given_times
     ]
 
 

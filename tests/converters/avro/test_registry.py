@@ -35,8 +35,8 @@ OTHER = record("r.One", a=Schema(Type.STRING))
 
 def converter(server: RegistryServer, **options: str) -> AvroConverter:
     named = {name.replace("_", "."): text for name, text in options.items()}
-    given = {"schema.registry.url": server.url, **named}
-    return avro_converter("value.converter", given, is_key=False)
+    properties = {"schema.registry.url": server.url, **named}
+    return avro_converter("value.converter", properties, is_key=False)
 
 
 def number(head: bytes) -> int:
@@ -63,8 +63,8 @@ def test_subjects_are_named_by_the_strategy(registry_server: RegistryServer) -> 
         "TopicRecordNameStrategy": "named-r.One",
     }
     for strategy, subject in subjects.items():
-        made = converter(registry_server, value_subject_name_strategy=strategy).head("named", ONE)
-        assert store.latest(subject)[0] == number(made)
+        head = converter(registry_server, value_subject_name_strategy=strategy).head("named", ONE)
+        assert store.latest(subject)[0] == number(head)
     with pytest.raises(HeadraceError) as raised:
         subject_of(SubjectStrategy.RECORD, "named", Schema(Type.INT64), is_key=False)
     assert raised.value.code == "avro.no_record_name"
@@ -77,16 +77,18 @@ def test_without_registering_an_unknown_schema_is_an_error(registry_server: Regi
 
 
 def test_an_incompatible_schema_is_refused(registry_server: RegistryServer) -> None:
-    made = converter(registry_server)
-    made.head("evolving", ONE)
+    registry_converter = converter(registry_server)
+    registry_converter.head("evolving", ONE)
     request = urllib.request.Request(
         f"{registry_server.url}/config/evolving-value", b'{"compatibility": "BACKWARD"}',
         {"Content-Type": "application/vnd.schemaregistry.v1+json"}, method="PUT",
     )  # fmt: skip
     urllib.request.urlopen(request, timeout=60).close()
-    assert number(made.head("evolving", WIDER)) != number(made.head("evolving", ONE))
+    assert number(registry_converter.head("evolving", WIDER)) != number(
+        registry_converter.head("evolving", ONE)
+    )
     with pytest.raises(HeadraceError, match="evolving-value") as raised:
-        made.head("evolving", OTHER)
+        registry_converter.head("evolving", OTHER)
     assert raised.value.code == "registry.refused"
 
 

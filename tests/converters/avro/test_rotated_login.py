@@ -53,13 +53,13 @@ def test_a_login_that_is_refused_is_tried_once_more_with_the_secret_of_the_file(
         door.authorization = basic("user", word) if kind == "user info" else f"Bearer {word}"
 
     file.write_text(written(FIRST))
-    given = {
+    properties = {
         "value.converter": "avro",
         "value.converter.schema.registry.url": door.url,
         f"value.converter.{option}": f"${{dir:{tmp_path}:login}}",
         **{f"value.converter.{name}": text for name, text in more.items()},
     }
-    config = ConnectorConfig.parse({"topic.prefix": "p", **given})
+    config = ConnectorConfig.parse({"topic.prefix": "p", **properties})
     registry = Registry(registry_settings(config.converter_options("value")))
     ask_for(FIRST)
     schemas = iter(f'{{"type":"fixed","name":"F{size}","size":{size}}}' for size in range(1, 9))

@@ -52,11 +52,11 @@ def converted(
     """Keys as Java's text and values in Avro; headers as Connect's; the Avro schema."""
 
     avro, registry = numbered_avro(OPTIONS)
-    made = SliceConverter(StringConverter(), avro, SimpleConverter())
+    slice_converter = SliceConverter(StringConverter(), avro, SimpleConverter())
     shape = Shape("t", tree, tree, (Header("h", tree),))
     records, headers = [], []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in made.convert(given_.records({0: shape, 1: shape}), Sequences(1)):
+        for batch in slice_converter.convert(given_.records({0: shape, 1: shape}), Sequences(1)):
             columns = (batch.column(name).to_pylist() for name in ("key", "value"))
             records += list(zip(*columns, strict=True))
             headers += [entry[0]["value"] for entry in batch.column("headers").to_pylist()]
@@ -114,9 +114,9 @@ def test_another_reader_of_avro_finds_the_values(given_: list[tuple[Schema, obje
     schema = Schema(Type.STRUCT, name="r.Row", fields=fields)
     row = ValueRow(schema, value)
     avro, registry = numbered_avro(OPTIONS)
-    made = SliceConverter(StringConverter(), avro, avro)
+    slice_converter = SliceConverter(StringConverter(), avro, avro)
     shape = Shape("t", None, row.tree)
-    (batch,) = made.convert(group_by_shape(row.table, {0: shape}), Sequences(1))
+    (batch,) = slice_converter.convert(group_by_shape(row.table, {0: shape}), Sequences(1))
     (raw,) = batch.column("value").to_pylist()
     parsed = fastavro.parse_schema(json.loads(next(iter(registry.schemas))))
     read = fastavro.schemaless_reader(io.BytesIO(raw[5:]), parsed)

@@ -66,7 +66,7 @@ def recorded_lines() -> list[dict[str, Any]]:
 
 def recorded_events() -> list[Records]:
     """The recorded events as Records with the constants that a connector's shapes have."""
-    made = read_records(
+    record_groups = read_records(
         [
             {
                 "topic": line["topic"],
@@ -79,7 +79,7 @@ def recorded_events() -> list[Records]:
             for line in recorded_lines()
         ]
     )
-    return [_with_constants(records) for records in made]
+    return [_with_constants(records) for records in record_groups]
 
 
 def _with_constants(records: Records) -> Records:
@@ -92,8 +92,8 @@ def _with_constants(records: Records) -> Records:
         return records
     inner = fields(source)
     for name in ("version", "connector", "name", "db", "collection"):
-        (shown,) = set(connect_values(records, inner[name])) - {None}
-        inner[name] = Constant(inner[name].schema, shown)
+        (constant,) = set(connect_values(records, inner[name])) - {None}
+        inner[name] = Constant(inner[name].schema, constant)
     members["source"] = replace(source, members=tuple(inner.values()))
     changed = replace(value, members=tuple(members.values()), presence=None)
     return records.with_shape(replace(records.shape, value=changed))
@@ -163,8 +163,8 @@ def bson_events(*, counted: bool) -> list[Records]:
             places[name].append(place)
     session = memory.add([encode_value(SESSION)])
     raw = memory.finished()
-    for name, found in places.items():
-        rows[name] = [0 if place < 0 else address_of(raw) + place for place in found]
+    for name, row_places in places.items():
+        rows[name] = [0 if place < 0 else address_of(raw) + place for place in row_places]
     rows["operation"] = [0 if c.operation == "tombstone" else ord(c.operation) for c in _CHANGES]
     rows["place"] = [NO_INCREMENT, *range(1, len(_CHANGES))]
     rows["marker"] = [1, *[0] * (len(_CHANGES) - 1)]
@@ -196,8 +196,8 @@ def written(records: list[Records], key: Converter, value: Converter) -> list[Wr
     """Converters' output for the records, at a fixed time."""
     converter = SliceConverter(key, value, WITH_SCHEMAS)
 
-    def raw(shown: str | bytes | None) -> bytes | None:
-        return shown.encode() if isinstance(shown, str) else shown
+    def raw(text: str | bytes | None) -> bytes | None:
+        return text.encode() if isinstance(text, str) else text
 
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
         return [

@@ -61,10 +61,10 @@ def events(counted: bool) -> list[Records]:
 
 def values(records: list[Records], converter: Converter) -> list[bytes | None]:
     """The values of the events, at a fixed time."""
-    made = SliceConverter(WITH_SCHEMAS, converter, WITH_SCHEMAS)
-    shown: list[bytes | None] = []
+    slice_converter = SliceConverter(WITH_SCHEMAS, converter, WITH_SCHEMAS)
+    converted: list[bytes | None] = []
     with mock.patch("headrace.converters.rows.time.time_ns", return_value=NOW):
-        for batch in made.convert(records, Sequences(1)):
+        for batch in slice_converter.convert(records, Sequences(1)):
             column = batch.column("value").to_pylist()
-            shown += [value.encode() if isinstance(value, str) else value for value in column]
-    return shown
+            converted += [value.encode() if isinstance(value, str) else value for value in column]
+    return converted

@@ -45,32 +45,32 @@ def recorded(java: JavaConverters, jpype: Any, options: dict[str, str]) -> list[
             arguments.append(avro)
         name = "io.debezium.converters.CloudEventsConverter"
         converter = java.configured(name, settings, *arguments)
-        shown = []
+        encoded_values = []
         for value in values(events(counted), WITH_SCHEMAS):
             raw = None
             if value is not None:
                 record = java.json.toConnectData(TOPIC, java.java_bytes(value))
                 raw = converter.fromConnectData(TOPIC, record.schema(), record.value())
-            shown.append(None if raw is None else base64.b64encode(bytes(raw)).decode())
+            encoded_values.append(None if raw is None else base64.b64encode(bytes(raw)).decode())
         schemas = []
         if registry is not None:
             schemas = [
                 str(registry.getSchemaById(number).canonicalString())
                 for number in range(1, 1 + len(list(registry.getAllSubjects())))
             ]
-        runs.append({"counted": counted, "values": shown, "schemas": schemas})
+        runs.append({"counted": counted, "values": encoded_values, "schemas": schemas})
     return runs
 
 
 def main() -> None:
     jpype = start_java()
     java = JavaConverters(jpype)
-    made = [
+    recorded_settings = [
         {"options": options, "runs": recorded(java, jpype, options)} for options in (*JSON, *AVRO)
     ]
     path = RECORDINGS / "cloudevents.json"
-    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
-    sys.stdout.write(f"{path}: {len(made)} settings\n")
+    path.write_text(json.dumps(recorded_settings, indent=1, ensure_ascii=False) + "\n")
+    sys.stdout.write(f"{path}: {len(recorded_settings)} settings\n")
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ class Recorder:
             self.schemas.of(str(registry.getSchemaById(number).canonicalString()))
             for number in range(1, count)
         ]
-        shown = [None if raw is None else base64.b64encode(raw).decode() for raw in values]
-        return [shown, schemas]
+        encoded_values = [None if raw is None else base64.b64encode(raw).decode() for raw in values]
+        return [encoded_values, schemas]
 
     def _avro(self, options: Mapping[str, str]) -> tuple[Any, Any]:
         client = "io.confluent.kafka.schemaregistry.client.MockSchemaRegistryClient"
@@ -102,11 +102,11 @@ class Recorder:
         return registry, self._java.configured(name, settings, registry)
 
     def _converted(self, converter: Any, record: Written, part: int) -> bytes | None:
-        given = record[part]
-        if given is None:
+        written_part = record[part]
+        if written_part is None:
             return None
-        assert isinstance(given, bytes)
-        read = self._java.json.toConnectData(record.topic, self._java.java_bytes(given))
+        assert isinstance(written_part, bytes)
+        read = self._java.json.toConnectData(record.topic, self._java.java_bytes(written_part))
         raw = converter.fromConnectData(record.topic, read.schema(), read.value())
         return None if raw is None else bytes(raw)
 
@@ -136,10 +136,10 @@ def _parts(class_name: str) -> tuple[int, ...]:
 
 def main() -> None:
     recorder = Recorder(start_java())
-    made: dict[str, Any] = {}
+    recordings: dict[str, Any] = {}
     for name in EVENTS:
         records = recorder.given(name)
-        made[name] = {
+        recordings[name] = {
             "json": [[o, recorder.plain(_JSON_CONVERTER, o, records)] for o in _JSON_OPTIONS],
             "avro": [[o, recorder.avro(o, records)] for o in _AVRO_OPTIONS],
             "cloudevents": [
@@ -150,7 +150,9 @@ def main() -> None:
         }
         sys.stdout.write(f"{name}: {len(records)} records\n")
     path = RECORDINGS / "documents.json"
-    text = json.dumps({"schemas": recorder.schemas.texts, **made}, indent=0, ensure_ascii=False)
+    text = json.dumps(
+        {"schemas": recorder.schemas.texts, **recordings}, indent=0, ensure_ascii=False
+    )
     path.write_text(text + "\n")
 
 

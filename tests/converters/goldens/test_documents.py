@@ -56,8 +56,10 @@ def test_many_events_are_recorded_and_all_parts_of_them_occur() -> None:
 
 @each_kind_of_events
 def test_json_is_that_of_connect(name: str) -> None:
-    for given, records in RECORDED[name]["json"]:
-        converter = JsonConverter(JsonOptions(schemas_enable=given["schemas.enable"] == "true"))
+    for converter_options, records in RECORDED[name]["json"]:
+        converter = JsonConverter(
+            JsonOptions(schemas_enable=converter_options["schemas.enable"] == "true")
+        )
         ours = written(EVENTS[name](), converter, converter)
         for record, (key, value) in zip(ours, records, strict=True):
             assert (record.key, record.value) == (as_text(key), as_text(value))
@@ -65,10 +67,10 @@ def test_json_is_that_of_connect(name: str) -> None:
 
 @each_kind_of_events
 def test_avro_is_confluents(name: str) -> None:
-    for given, records in RECORDED[name]["avro"]:
+    for converter_options, records in RECORDED[name]["avro"]:
         options = AvroOptions(
-            connect_metadata=given.get("connect.meta.data", "true") == "true",
-            enhanced=given.get("enhanced.avro.schema.support", "false") == "true",
+            connect_metadata=converter_options.get("connect.meta.data", "true") == "true",
+            enhanced=converter_options.get("enhanced.avro.schema.support", "false") == "true",
         )
         (keys, of_keys), (values, of_values) = numbered_avro(options), numbered_avro(options)
         ours = written(EVENTS[name](), keys, values)
@@ -79,8 +81,8 @@ def test_avro_is_confluents(name: str) -> None:
 
 @each_kind_of_events
 def test_cloudevents_in_json_are_debeziums(name: str) -> None:
-    for given, records in RECORDED[name]["cloudevents"]:
-        settings, data = cloudevents_settings(IDENTITY, given)
+    for converter_options, records in RECORDED[name]["cloudevents"]:
+        settings, data = cloudevents_settings(IDENTITY, converter_options)
         converter = CloudEventsConverter(settings, data, None)
         ours = written(EVENTS[name](), WITH_SCHEMAS, converter)
         assert [record.value for record in ours] == [as_text(value) for (value,) in records]
@@ -88,8 +90,8 @@ def test_cloudevents_in_json_are_debeziums(name: str) -> None:
 
 @each_kind_of_events
 def test_cloudevents_in_avro_are_debeziums(name: str) -> None:
-    for given, values, numbers in RECORDED[name]["cloudevents in avro"]:
-        settings, data = cloudevents_settings(IDENTITY, given)
+    for converter_options, values, numbers in RECORDED[name]["cloudevents in avro"]:
+        settings, data = cloudevents_settings(IDENTITY, converter_options)
         avro, registry = numbered_avro(AvroOptions())
         converter = CloudEventsConverter(settings, data, avro)
         ours = written(EVENTS[name](), WITH_SCHEMAS, converter)

@@ -39,21 +39,21 @@ def converted(
     header = Header("name", row.tree)
     shape = Shape("t", None, row.tree, (header,), null_has_schema=null_has_schema)
     records = Records(shape, row.table, FIRST, FIRST)
-    made = SliceConverter(TEXT, converter, converter)
-    (batch,) = made.convert([records], Sequences(1))
+    slice_converter = SliceConverter(TEXT, converter, converter)
+    (batch,) = slice_converter.convert([records], Sequences(1))
     (record,) = batch.to_pylist()
     value = record["value"]
-    (shown,) = record["headers"]
-    assert shown["key"] == "name"
-    return (value.encode() if isinstance(value, str) else value), shown["value"]
+    (header_record,) = record["headers"]
+    assert header_record["key"] == "name"
+    return (value.encode() if isinstance(value, str) else value), header_record["value"]
 
 
 @pytest.mark.parametrize("recorded", RECORDED["avro"], ids=lambda r: str(r["options"]))
 def test_avro_is_byte_for_byte_confluents(recorded: dict[str, dict[str, str]]) -> None:
-    given = recorded["options"]
+    avro_options = recorded["options"]
     options = AvroOptions(
-        connect_metadata=given.get("connect.meta.data", "true") == "true",
-        enhanced=given.get("enhanced.avro.schema.support", "false") == "true",
+        connect_metadata=avro_options.get("connect.meta.data", "true") == "true",
+        enhanced=avro_options.get("enhanced.avro.schema.support", "false") == "true",
     )
     for case, expected in zip(CASES, recorded["cases"], strict=True):
         avro, registry = numbered_avro(options)

@@ -108,8 +108,10 @@ def test_what_is_not_in_the_form_of_its_encoding_is_an_error(
 
 
 def image_of(cells: list[bytes | None]) -> bytes:
-    shown = [b"n" if cell is None else b"b" + struct.pack("!I", len(cell)) + cell for cell in cells]
-    return struct.pack("!H", len(cells)) + b"".join(shown)
+    encoded_cells = [
+        b"n" if cell is None else b"b" + struct.pack("!I", len(cell)) + cell for cell in cells
+    ]
+    return struct.pack("!H", len(cells)) + b"".join(encoded_cells)
 
 
 def test_documents_are_shown_in_whole_events_also_those_that_python_writes() -> None:

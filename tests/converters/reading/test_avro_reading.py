@@ -77,8 +77,8 @@ def test_what_the_converter_writes_is_read_back_as_it_was(tree: tuple[Schema, li
     assert batch.errors == {}
     (records,) = batch.records
     assert records.shape.value.schema == schema
-    shown = [render(schema, v) for v in connect_values(records, records.shape.value)]
-    assert shown == [render(schema, value) for value in values]
+    rendered = [render(schema, v) for v in connect_values(records, records.shape.value)]
+    assert rendered == [render(schema, value) for value in values]
 
 
 @pytest.mark.parametrize(

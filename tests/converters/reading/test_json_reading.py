@@ -55,10 +55,10 @@ def test_what_the_converter_writes_is_read_back_as_it_was(tree: tuple[Schema, li
     (records,) = batch.records
     assert records.shape.value.schema == schema
     expected = [render(schema, value, WITH) for value in values]
-    shown = [render(schema, v, WITH) for v in connect_values(records, records.shape.value)]
-    assert shown == expected
-    made = SliceConverter(*[JsonConverter(WITH) for _ in range(3)])
-    (out,) = made.convert([records], Sequences(1))
+    rendered = [render(schema, v, WITH) for v in connect_values(records, records.shape.value)]
+    assert rendered == expected
+    slice_converter = SliceConverter(*[JsonConverter(WITH) for _ in range(3)])
+    (out,) = slice_converter.convert([records], Sequences(1))
     assert out.column("value").to_pylist() == [
         with_schema(records.shape.value.schema, text) for text in expected
     ]
@@ -111,8 +111,8 @@ def test_canonical_texts_are_distinguished_from_others(text: str, is_canonical: 
 def test_json_without_schemas_is_written_as_jackson_writes_it(value: Any) -> None:
     batch = read([json.dumps(value)], WITHOUT)
     (records,) = batch.records
-    made = SliceConverter(*[JsonConverter(WITHOUT) for _ in range(3)])
-    (out,) = made.convert([records], Sequences(1))
+    slice_converter = SliceConverter(*[JsonConverter(WITHOUT) for _ in range(3)])
+    (out,) = slice_converter.convert([records], Sequences(1))
     # A null without a schema is not a JSON null.
     assert out.column("value").to_pylist() == [None if value is None else json_text(value)]
 
@@ -141,7 +141,7 @@ def test_records_are_grouped_by_topic_and_schemas_and_keep_their_places() -> Non
     ]
     topics = pa.array(["t", "t", "u", "v"])
     batch = read([*values], WITH, topic=topics, partition=pa.array([0, None, 2, 3], pa.int32()))
-    shown = {
+    grouped = {
         (records.shape.topic, int(place)): (value, int(partition))
         for records in batch.records
         for place, value, partition in zip(
@@ -153,7 +153,12 @@ def test_records_are_grouped_by_topic_and_schemas_and_keep_their_places() -> Non
             strict=True,
         )
     }
-    assert shown == {("t", 0): ("a", 0), ("t", 1): (None, -1), ("u", 2): (1, 2), ("v", 3): ("b", 3)}
+    assert grouped == {
+        ("t", 0): ("a", 0),
+        ("t", 1): (None, -1),
+        ("u", 2): (1, 2),
+        ("v", 3): ("b", 3),
+    }
 
 
 @pytest.mark.parametrize(
@@ -204,7 +209,7 @@ def test_headers_are_read_by_their_own_reader_and_group_records() -> None:
     reader = RecordReader(JsonReader(WITHOUT, "k"), JsonReader(WITHOUT, "v"), StringReader())
     column = pa.array([b"1"] * 4, pa.binary())
     batch = reader.read(pa.record_batch({"key": column, "value": column, "headers": headers}), "t")
-    shown = {
+    grouped = {
         int(place): [
             (header.name, value)
             for header in records.shape.headers
@@ -213,7 +218,7 @@ def test_headers_are_read_by_their_own_reader_and_group_records() -> None:
         for records in batch.records
         for index, place in enumerate(records.place)
     }
-    assert shown == {
+    assert grouped == {
         0: [("a", "1"), ("b", None)], 1: [], 2: [("a", "2"), ("b", "3")], 3: [],
     }  # fmt: skip
 

@@ -69,14 +69,14 @@ def yardstick() -> list[str]:
 def measured(function: Callable[[], T]) -> tuple[T, float]:
     """The result of a call, and the seconds of processor time that it took."""
     begun = time.process_time()
-    made = function()
-    return made, time.process_time() - begun
+    returned = function()
+    return returned, time.process_time() - begun
 
 
 @pytest.mark.parametrize("name", _ITEMS)
 def test_so_many_small_values_as_a_record_holds_take_little_time(name: str) -> None:
-    items, given, size = _ITEMS[name]
-    raw = given() if callable(given) else given
+    items, text_or_function, size = _ITEMS[name]
+    raw = text_or_function() if callable(text_or_function) else text_or_function
     count = (len(raw) if len(raw) > 8 else 490_000 if name == "records" else MOST_BYTES) // size
     body = long(count) + (raw if len(raw) > 8 else raw * count) + long(0)
     kind = load_avro(json.dumps({"type": "array", "items": items}))

@@ -63,9 +63,11 @@ def made_of(
     values = [sound, value, sound]
     rows = [{"key": key, "value": each, "number": n} for n, each in enumerate(values)]
     batch = pa.RecordBatch.from_pylist(rows, INPUT)
-    made = [row for part in run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()]
-    assert [row["topic"] for row in made if row["number"] != 1] == ["t", "t"]
-    return [row for row in made if row["number"] == 1]
+    written_rows = [
+        row for part in run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()
+    ]
+    assert [row["topic"] for row in written_rows if row["number"] != 1] == ["t", "t"]
+    return [row for row in written_rows if row["number"] == 1]
 
 
 def reason(letter: dict[str, Any]) -> str:
@@ -146,24 +148,27 @@ def test_without_tolerance_a_poisoned_record_raises_an_error_with_a_code() -> No
 
 def test_a_decimal_in_an_array_has_the_scale_of_its_schema() -> None:
     numeric = READ | {"value.converter.decimal.format": "NUMERIC"}
-    (made,) = made_of(row({"type": "array", "items": decimal()}, "[1.5,2,1e2]"), numeric)
-    assert '"payload":{"v":[1.50,2.00,100.00]}' in made["value"].decode()
+    (converted,) = made_of(row({"type": "array", "items": decimal()}, "[1.5,2,1e2]"), numeric)
+    assert '"payload":{"v":[1.50,2.00,100.00]}' in converted["value"].decode()
 
 
 def test_a_whole_decimal_of_more_than_4300_digits_is_read() -> None:
     digits = "7" * 20_000
     numeric = READ | {"value.converter.decimal.format": "NUMERIC"}
-    (made,) = made_of(row(decimal("0"), digits), numeric)
-    assert f'"v":{digits}}}' in made["value"].decode()
+    (converted,) = made_of(row(decimal("0"), digits), numeric)
+    assert f'"v":{digits}}}' in converted["value"].decode()
 
 
 @pytest.mark.parametrize("half", ["\\ud800", "\\udfff", "\\udc00\\ud800"])
 def test_an_unpaired_surrogate_in_a_document_becomes_a_replacement_character(half: str) -> None:
     key, value = document(f'{{"_id":"x{half}y","n{half}":1}}')
-    (made,) = made_of(value, DOCUMENTS, key, document('{"_id":1}')[1])
+    (converted,) = made_of(value, DOCUMENTS, key, document('{"_id":1}')[1])
     count = half.count("\\u")
-    shown = "\N{REPLACEMENT CHARACTER}" * count
-    assert json.loads(made["value"].decode()) == {"_id": f"x{shown}y", f"n{shown}": 1}
+    replacement = "\N{REPLACEMENT CHARACTER}" * count
+    assert json.loads(converted["value"].decode()) == {
+        "_id": f"x{replacement}y",
+        f"n{replacement}": 1,
+    }
 
 
 def test_an_unpaired_surrogate_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
@@ -179,8 +184,8 @@ def test_an_unpaired_surrogate_in_the_name_of_a_removed_field_becomes_a_replacem
     payload = {"updateDescription": described, "before": None, "after": None, "op": "u"}
     key, sound = document('{"_id":1}')
     value = json.dumps({"schema": schema, "payload": payload}, separators=(",", ":")).encode()
-    (made,) = made_of(value, DOCUMENTS, key, sound)
-    assert json.loads(made["value"].decode())["n\N{REPLACEMENT CHARACTER}"] is None
+    (converted,) = made_of(value, DOCUMENTS, key, sound)
+    assert json.loads(converted["value"].decode())["n\N{REPLACEMENT CHARACTER}"] is None
 
 
 @pytest.mark.parametrize("special", ['"$numberDouble":"1_000"', '"$numberInt":"1_0"',
@@ -207,8 +212,8 @@ def test_a_document_that_has_too_many_values_taken_apart_is_a_dead_letter() -> N
 def test_the_most_values_of_a_record_are_configured() -> None:
     key, value = document(f'{{"_id":1,"a":{distinct_names(30)}}}')
     sound = document('{"_id":1}')[1]
-    (made,) = made_of(value, DOCUMENTS, key, sound)
-    assert len(json.loads(made["value"])["a"]) == 30
+    (converted,) = made_of(value, DOCUMENTS, key, sound)
+    assert len(json.loads(converted["value"])["a"]) == 30
     (letter,) = made_of(value, DOCUMENTS | {"headrace.record.max.cells": "900"}, key, sound)
     assert "has more than 900 values" in reason(letter)
 
@@ -249,9 +254,9 @@ def test_an_outbox_payload_that_has_too_many_values_taken_apart_is_a_dead_letter
 def test_a_time_that_spark_cannot_hold_is_null(milliseconds: int, is_null: bool) -> None:
     outbox = OUTBOX | {"transforms.outbox.table.field.event.timestamp": "at"}
     sound = outbox_row("{}", at=1_700_000_000_000)
-    (made,) = made_of(outbox_row("{}", at=milliseconds), outbox, sound=sound)
-    assert made["topic"] == "t"
-    assert (made["timestamp"] is None) == is_null
+    (converted,) = made_of(outbox_row("{}", at=milliseconds), outbox, sound=sound)
+    assert converted["topic"] == "t"
+    assert (converted["timestamp"] is None) == is_null
 
 
 def test_an_array_of_empty_objects_with_many_fields_is_a_dead_letter() -> None:

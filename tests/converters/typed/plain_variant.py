@@ -32,9 +32,9 @@ def names(metadata: bytes) -> list[str]:
 
 
 def read(value: bytes, metadata: bytes) -> Any:
-    found, end = _read(value, 0, names(metadata))
+    decoded, end = _read(value, 0, names(metadata))
     assert end == len(value)
-    return found
+    return decoded
 
 
 def _read(raw: bytes, at: int, known: list[str]) -> tuple[Any, int]:
@@ -60,8 +60,8 @@ def _read(raw: bytes, at: int, known: list[str]) -> tuple[Any, int]:
         element, end = _read(raw, begin + offset, known)
         assert end == begin + following
         values.append(element)
-    found = dict(zip(fields, values, strict=True)) if kind == 2 else values
-    return found, begin + offsets[-1]
+    decoded = dict(zip(fields, values, strict=True)) if kind == 2 else values
+    return decoded, begin + offsets[-1]
 
 
 def _primitive(raw: bytes, at: int, kind: int) -> tuple[Any, int]:

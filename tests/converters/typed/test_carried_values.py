@@ -55,5 +55,5 @@ def test_a_struct_lacks_what_its_members_lack_where_it_is_there(
     node = struct(Image.NEW, [one, other])
     is_there = (records.table.rows["new"][records.rows] != 0).tolist()
     either = zip(lacks(records, one), lacks(records, other), is_there, strict=True)
-    found = CarriedValues(records, [node]).unavailable(node).tolist()
-    assert found == [is_present and (a or b) for a, b, is_present in either]
+    unavailable = CarriedValues(records, [node]).unavailable(node).tolist()
+    assert unavailable == [is_present and (a or b) for a, b, is_present in either]

@@ -94,10 +94,12 @@ def test_a_plain_reader_finds_the_values(data: st.DataObject, typed: Typed) -> N
     kind, strategy = typed
     values = data.draw(st.lists(st.none() | strategy, max_size=6))
     array = pa.array([arrow(kind, value) for value in values], kind)
-    made = variants(array)
-    assert made.is_null().to_pylist() == [value is None for value in values]
-    found = [None if v is None else read(v["value"], v["metadata"]) for v in made.to_pylist()]
-    assert found == values
+    variant_array = variants(array)
+    assert variant_array.is_null().to_pylist() == [value is None for value in values]
+    read_values = [
+        None if v is None else read(v["value"], v["metadata"]) for v in variant_array.to_pylist()
+    ]
+    assert read_values == values
 
 
 def test_large_values_have_large_heads() -> None:
@@ -107,8 +109,8 @@ def test_large_values_have_large_heads() -> None:
         [pa.field("many", pa.large_list(pa.int64()))]
         + [pa.field(name, pa.large_string()) for name in wide]
     )
-    (made,) = variants(pa.array([lists], kind)).to_pylist()
-    assert read(made["value"], made["metadata"]) == lists
+    (variant,) = variants(pa.array([lists], kind)).to_pylist()
+    assert read(variant["value"], variant["metadata"]) == lists
 
 
 def test_a_value_that_spark_cannot_read_is_refused() -> None:

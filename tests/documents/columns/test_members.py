@@ -40,9 +40,9 @@ def _check_members(documents: list[dict[str, object]], *, small_longs: bool = Fa
     structure = structure_of(DOCUMENT, raw[0][1:], SplitForm(small_longs=small_longs))
     names = ("payload", "text", "large")
     assert ctypes.string_at(int(starts[0]), 1) == bytes([DOCUMENT])
-    found = [array.to_pylist() for array in member_values(cells, structure, names)]
+    read_columns = [array.to_pylist() for array in member_values(cells, structure, names)]
     expected = [{name: value for _, name, value in elements_of(each[1:])} for each in raw]
-    assert found == [[each[name] for each in expected] for name in names]
+    assert read_columns == [[each[name] for each in expected] for name in names]
 
 
 @given(st.lists(st.tuples(_TEXTS, st.integers(-5, 5)), min_size=1, max_size=4))

@@ -39,5 +39,5 @@ def rows(
     documents: Sequence[bytes], schema: Schema, conflicts: Conflicts | None = None
 ) -> list[Any]:
     """The Connect values of documents."""
-    made, _memory = column(documents, schema, conflicts)
-    return connect_values(made)
+    column_values, _memory = column(documents, schema, conflicts)
+    return connect_values(column_values)

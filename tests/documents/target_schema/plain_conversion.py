@@ -90,11 +90,11 @@ def _scalar(kind: int, raw: bytes, schema: Schema) -> Any:
         bound = 1 << _INTEGERS[schema.type] - 1
         _need(math.isfinite(number) and -bound <= number < bound and int(number) == number)
         return int(number)
-    made = float(number)
+    converted = float(number)
     if schema.type is Type.FLOAT32:
-        made = struct.unpack("<f", struct.pack("<f", made))[0]
-    _need(math.isnan(made) or made == number)
-    return made
+        converted = struct.unpack("<f", struct.pack("<f", converted))[0]
+    _need(math.isnan(converted) or converted == number)
+    return converted
 
 
 def _text(kind: int, raw: bytes) -> str:
@@ -104,8 +104,8 @@ def _text(kind: int, raw: bytes) -> str:
     if kind == Kind.BINARY:
         return base64.b64encode(binary_bytes(raw)).decode()
     if kind == Kind.DATE:
-        held = written.removeprefix('{"$date": "').removesuffix('"}')
-        return held.removeprefix('{"$date": {"$numberLong": "').removesuffix('"}}')
+        date_text = written.removeprefix('{"$date": "').removesuffix('"}')
+        return date_text.removeprefix('{"$date": {"$numberLong": "').removesuffix('"}}')
     if kind == Kind.DOUBLE:
         return written.removeprefix('{"$numberDouble": "').removesuffix('"}')
     return {Kind.MIN_KEY: "MinKey", Kind.MAX_KEY: "MaxKey"}.get(Kind(kind), written)

@@ -100,8 +100,8 @@ def compare(raws: list[bytes], schema: Schema) -> None:
     plain = PlainConversion()
     expected = [plain.value(DOCUMENT, raw, schema) for raw in raws]
     conflicts = Conflicts(ConflictPolicy.REST)
-    made = rows(raws, schema, conflicts)
-    assert same(made, expected), (made, expected)
+    converted_rows = rows(raws, schema, conflicts)
+    assert same(converted_rows, expected), (converted_rows, expected)
     paths = sorted(each.path for each in conflicts.remainders)
     assert paths == sorted([*plain.conflicts, *plain.unknown])
     assert same(rows(raws, schema, Conflicts(ConflictPolicy.NULL)), expected)
@@ -119,16 +119,16 @@ def test_columns_of_scalars_are_what_plain_python_makes_of_them(
     st.dictionaries(NAMES, TYPES, min_size=1, max_size=5),
 )
 def test_columns_with_parts_are_what_plain_python_makes_of_them(
-    taken: list[dict[str, object]], fields: dict[str, str]
+    raw_documents: list[dict[str, object]], fields: dict[str, str]
 ) -> None:
-    compare([encode(document) for document in taken], declared(listed(fields)))
+    compare([encode(document) for document in raw_documents], declared(listed(fields)))
 
 
 @given(st.lists(documents, min_size=1, max_size=4), st.dictionaries(NAMES, TYPES, min_size=1))
 def test_any_documents_are_what_plain_python_makes_of_them(
-    taken: list[dict[str, object]], fields: dict[str, str]
+    raw_documents: list[dict[str, object]], fields: dict[str, str]
 ) -> None:
-    compare([encode(document) for document in taken], declared(listed(fields)))
+    compare([encode(document) for document in raw_documents], declared(listed(fields)))
 
 
 def convert(document: dict[str, object], schema: str, conflicts: Conflicts | None = None) -> Any:

@@ -39,8 +39,8 @@ scalars = st.one_of(
 )
 
 
-def sample(*taken: dict[str, object], conflict: str = "string") -> str:
-    return ddl(sampled(map(encode, taken), SampleConflict(conflict)))
+def sample(*sampled_documents: dict[str, object], conflict: str = "string") -> str:
+    return ddl(sampled(map(encode, sampled_documents), SampleConflict(conflict)))
 
 
 def sorted_fields(schema: Schema) -> object:
@@ -85,16 +85,18 @@ def test_an_invalid_schema_is_refused(text: str) -> None:
 
 
 @given(st.lists(documents, min_size=1, max_size=4))
-def test_every_document_of_a_sample_fits_its_schema(taken: list[dict[str, object]]) -> None:
-    raws = [encode({"_": 1} | document) for document in taken]
+def test_every_document_of_a_sample_fits_its_schema(
+    sampled_documents: list[dict[str, object]],
+) -> None:
+    raws = [encode({"_": 1} | document) for document in sampled_documents]
     schema = sampled(raws)
     assert declared(ddl(schema)) == schema
-    made = rows(raws, schema)
-    assert [set(each) for each in made] == [{f.name for f in schema.fields}] * len(raws)
+    converted_rows = rows(raws, schema)
+    assert [set(each) for each in converted_rows] == [{f.name for f in schema.fields}] * len(raws)
 
 
 @given(st.lists(documents, min_size=1, max_size=4).flatmap(
-    lambda some: st.tuples(st.just(some), st.permutations(some))
+    lambda drawn: st.tuples(st.just(drawn), st.permutations(drawn))
 ))  # fmt: skip
 def test_the_order_of_a_sample_decides_the_order_of_fields_alone(
     orders: tuple[list[dict[str, object]], list[dict[str, object]]],
@@ -113,9 +115,9 @@ def test_numbers_keep_their_values_in_the_type_they_are_widened_to(numbers: list
         return  # nothing holds all of them
     for number in numbers:
         (row,) = rows([encode({"n": number})], schema)
-        made = row["n"]
+        widened = row["n"]
         exact = number.to_decimal() if isinstance(number, Decimal128) else number
-        assert made == exact or (isinstance(exact, float) and math.isnan(exact))
+        assert widened == exact or (isinstance(exact, float) and math.isnan(exact))
 
 
 @pytest.mark.parametrize(

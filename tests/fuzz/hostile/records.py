@@ -28,15 +28,17 @@ from tests.fuzz.hostile.values import (
 from tests.fuzz.mutations import mutated
 
 
-def limited_bytes(random: Random, shown: str) -> bytes:
+def limited_bytes(random: Random, source_text: str) -> bytes:
     """The text in at most MOST_BYTES bytes, now and then mutated."""
-    raw = shown.encode(errors="surrogatepass")[:MOST_BYTES]
+    raw = source_text.encode(errors="surrogatepass")[:MOST_BYTES]
     return mutated(random, raw) if random.randrange(10) == 0 else raw
 
 
-def with_schema(random: Random, made: Described | None = None) -> bytes:
+def with_schema(random: Random, described_value: Described | None = None) -> bytes:
     """JSON with a schema."""
-    schema, payload = made or (envelope(random) if random.randrange(4) else described(random))
+    schema, payload = described_value or (
+        envelope(random) if random.randrange(4) else described(random)
+    )
     members = {"schema": schema, "payload": payload}
     match random.randrange(60):
         case 0:
@@ -61,30 +63,32 @@ def _special(random: Random) -> dict[str, object]:
     word = random.choice(
         ("$numberDouble", "$numberLong", "$numberInt", "$numberDecimal", "$symbol", "$oid", "$uuid")
     )
-    held: object = text(random) if random.randrange(2) else str(number(random))
+    content: object = text(random) if random.randrange(2) else str(number(random))
     match random.randrange(12):
         case 0:
-            held = anything(random)
+            content = anything(random)
         case 1:
-            return {"$date": random.choice((held, {"$numberLong": held}, number(random)))}
+            return {"$date": random.choice((content, {"$numberLong": content}, number(random)))}
         case 2:
-            return {"$binary": {"base64": held, "subType": random.choice(("00", "04", "x", 5, ""))}}
+            return {
+                "$binary": {"base64": content, "subType": random.choice(("00", "04", "x", 5, ""))}
+            }
         case 3:
-            return {"$regularExpression": {"pattern": held, "options": text(random)}}
+            return {"$regularExpression": {"pattern": content, "options": text(random)}}
         case 4:
-            return {"$code": held, "$scope": document(random, 3)}
+            return {"$code": content, "$scope": document(random, 3)}
         case 5:
             return {"$timestamp": {"t": number(random), "i": number(random)}}
         case 6:
-            return {"$dbPointer": {"$ref": held, "$id": {"$oid": "5f" * 12}}}
+            return {"$dbPointer": {"$ref": content, "$id": {"$oid": "5f" * 12}}}
         case 7:
             return {random.choice(("$minKey", "$maxKey", "$undefined")): anything(random)}
         case 8:
-            held = random.choice(
+            content = random.choice(
                 ("1E+6144", "1E-6176", "9" * 34 + "E6111", "-NaN", "sNaN", "1e99999999")
             )
-            return {"$numberDecimal": held}
-    return {word: held}
+            return {"$numberDecimal": content}
+    return {word: content}
 
 
 def document(random: Random, depth: int = 0) -> dict[str, object]:
@@ -121,9 +125,9 @@ def document_event(random: Random) -> Described:
             "payload": random.choice((text(random), document(random))),
         }
         after |= {"aggregatetype": text(random)}
-    shown = dumped(after, escapes=random.randrange(2) == 0)
+    document_text = dumped(after, escapes=random.randrange(2) == 0)
     if random.randrange(10) == 0:
-        shown = mutated(random, shown.encode()).decode(errors="replace")
+        document_text = mutated(random, document_text.encode()).decode(errors="replace")
     fields = [
         {
             "type": "string",
@@ -152,9 +156,9 @@ def document_event(random: Random) -> Described:
     ]  # fmt: skip
     by_parts = op == "u" and random.randrange(2) == 0
     payload = {
-        "before": shown if op == "d" else None,
-        "after": None if op == "d" or by_parts else shown,
-        "updateDescription": {"removedFields": [name(random)], "updatedFields": shown}
+        "before": document_text if op == "d" else None,
+        "after": None if op == "d" or by_parts else document_text,
+        "updateDescription": {"removedFields": [name(random)], "updatedFields": document_text}
         if op == "u"
         else None,
         "op": op,
@@ -165,14 +169,16 @@ def document_event(random: Random) -> Described:
 
 def document_key(random: Random) -> Described:
     """The key of an event of a document."""
-    held = (
+    identifier = (
         _special(random)
         if random.randrange(3) == 0
         else random.choice((1, "a", {"$oid": "5f" * 12}))
     )
-    shown = dumped(held) if random.randrange(9) else text(random)
+    identifier_text = dumped(identifier) if random.randrange(9) else text(random)
     fields = [{"type": "string", "optional": False, "field": "id"}]
-    return {"type": "struct", "fields": fields, "optional": False, "name": "r.c.Key"}, {"id": shown}
+    return {"type": "struct", "fields": fields, "optional": False, "name": "r.c.Key"}, {
+        "id": identifier_text
+    }
 
 
 # -- Avro ----------------------------------------------------------------------------------------
@@ -190,15 +196,21 @@ def _avro_type(random: Random, depth: int) -> tuple[Any, Encode]:
         case 0:
             kind = random.choice(("int", "long"))
             logical = random.choice(("date", "time-millis", "timestamp-millis", "timestamp-micros"))
-            made = {"type": kind, "logicalType": logical}
+            avro_schema = {"type": kind, "logicalType": logical}
             if random.randrange(3) == 0:
-                made["connect.type"] = random.choice(("int8", "int16"))
-            return made, lambda: long(random.choice((0, -1, 1 << 31, (1 << 63) - 1, -(1 << 63))))
+                avro_schema["connect.type"] = random.choice(("int8", "int16"))
+            return avro_schema, lambda: long(
+                random.choice((0, -1, 1 << 31, (1 << 63) - 1, -(1 << 63)))
+            )
         case 1 | 2:
             scale = random.choice(SCALES) if random.randrange(2) else 2
-            made = {"type": "bytes", "logicalType": "decimal", "scale": scale,
-                    "precision": random.choice((10, 64, 0, -1, 10**9, "x", None))}  # fmt: skip
-            return made, lambda: block(random.randbytes(length(random)))
+            avro_schema = {
+                "type": "bytes",
+                "logicalType": "decimal",
+                "scale": scale,
+                "precision": random.choice((10, 64, 0, -1, 10**9, "x", None)),
+            }
+            return avro_schema, lambda: block(random.randbytes(length(random)))
         case 3:
             text_bytes = text(random).encode(errors="surrogatepass")
             return "string", lambda: block(text_bytes)
@@ -223,14 +235,18 @@ def _avro_type(random: Random, depth: int) -> tuple[Any, Encode]:
             return _avro_record(random, depth + 1)
         case 8:
             symbols = random.choice((["a", "b"], [], ["a", "a"], ["\ud800"], [5], "ab"))
-            made = {"type": "enum", "name": f"e{random.randrange(10**9)}", "symbols": symbols}
-            return made, lambda: long(random.choice((0, 1, -1, 2, 1 << 40)))
+            avro_schema = {
+                "type": "enum",
+                "name": f"e{random.randrange(10**9)}",
+                "symbols": symbols,
+            }
+            return avro_schema, lambda: long(random.choice((0, 1, -1, 2, 1 << 40)))
         case 9:
             size = random.choice((0, 4, 12, -1, 10**12, "x", 2.5))
-            made = {"type": "fixed", "name": f"f{random.randrange(10**9)}", "size": size}
+            avro_schema = {"type": "fixed", "name": f"f{random.randrange(10**9)}", "size": size}
             if random.randrange(2):
-                made |= {"logicalType": "decimal", "scale": random.choice(SCALES)}
-            return made, lambda: bytes(4)
+                avro_schema |= {"logicalType": "decimal", "scale": random.choice(SCALES)}
+            return avro_schema, lambda: bytes(4)
         case 10:
             inner, encode = _avro_type(random, depth + 1)
             return ["null", inner], lambda: long(1) + encode()
@@ -255,15 +271,15 @@ def _avro_record(random: Random, depth: int) -> tuple[Any, Encode]:
             each["default"] = anything(random)
         fields.append(each)
         parts.append(encode)
-    made: dict[str, Any] = {
+    record_schema: dict[str, Any] = {
         "type": "record",
         "name": f"r{random.randrange(10**9)}",
         "fields": fields,
     }
     if random.randrange(8) == 0:
         member = random.choice(_AVRO_MEMBERS)
-        made[member] = anything(random)
-    return made, lambda: b"".join(encode() for encode in parts)
+        record_schema[member] = anything(random)
+    return record_schema, lambda: b"".join(encode() for encode in parts)
 
 
 def _small_items() -> tuple[tuple[Any, tuple[bytes, ...]], ...]:
@@ -275,7 +291,7 @@ def _small_items() -> tuple[tuple[Any, tuple[bytes, ...]], ...]:
     blocks = (b"\x02\x05", b"\x04\x01\x00", b"\x06\x80\x00\x01")
     dense = {"type": "array", "connect.name": "io.debezium.data.FloatVector", "items": "float"}
     fields = [{"name": "a", "type": ["null", {"type": "bytes", **decimal}]}]
-    made: list[tuple[Any, tuple[bytes, ...]]] = [
+    small_items: list[tuple[Any, tuple[bytes, ...]]] = [
         *((kind, numbers) for kind in ("int", "long")),
         *(({"type": "int", "logicalType": each}, numbers) for each in of_int[0]),
         ({"type": "int", **of_int[1]}, (b"\x02",)),
@@ -292,7 +308,7 @@ def _small_items() -> tuple[tuple[Any, tuple[bytes, ...]], ...]:
         ({"type": "record", "name": "r0", "fields": []}, (b"",)),
         ({"type": "record", "name": "r1", "fields": fields}, (b"\0", b"\2\2\5")),
     ]  # fmt: skip
-    return tuple(made)
+    return tuple(small_items)
 
 
 _SMALL_ITEMS = _small_items()
@@ -303,13 +319,13 @@ def _long_array(random: Random) -> tuple[Any, Encode]:
     kind, values = random.choice(_SMALL_ITEMS)
     if random.randrange(3) == 0:
         kind, values = ["null", kind], (b"\0", *(b"\2" + each for each in values))
-    some = [random.choice(values) for _ in range(100)]
+    items = [random.choice(values) for _ in range(100)]
     if kind == "float" or (isinstance(kind, dict) and kind.get("scale") == 2 and len(values) > 1):
         size = b"" if kind == "float" else b"\6"
-        some = [size + random.randbytes(4 - len(size)) for _ in range(240_000)]
-    raw = b"".join(some)
-    times = min((MOST_BYTES - 100) // max(1, len(raw)), 999_000 // len(some))
-    body = long(times * len(some)) + raw * times + long(0)
+        items = [size + random.randbytes(4 - len(size)) for _ in range(240_000)]
+    raw = b"".join(items)
+    times = min((MOST_BYTES - 100) // max(1, len(raw)), 999_000 // len(items))
+    body = long(times * len(items)) + raw * times + long(0)
     fields = [{"name": "f0", "type": {"type": "array", "items": kind}}]
     return {"type": "record", "name": "long", "fields": fields}, lambda: body
 
@@ -319,30 +335,30 @@ def _wide_record(random: Random) -> tuple[Any, Encode]:
     kind = random.choice(("int", ["null", "string"], {"type": "bytes", "logicalType": "decimal"}))
     many = random.choice((300, 3_000, 15_000))
     fields = [{"name": f"f{each}", "type": kind} for each in range(many)]
-    made: dict[str, Any] = {"type": "record", "name": "wide", "fields": fields}
+    record_schema: dict[str, Any] = {"type": "record", "name": "wide", "fields": fields}
     for depth in range(random.choice((0, 0, 3, 30, 60))):
-        fields = [{"name": "f0", "type": made}]
-        made = {"type": "record", "name": f"around{depth}", "fields": fields}
-    return made, lambda: b"\0" * many
+        fields = [{"name": "f0", "type": record_schema}]
+        record_schema = {"type": "record", "name": f"around{depth}", "fields": fields}
+    return record_schema, lambda: b"\0" * many
 
 
 def avro(random: Random) -> tuple[str, bytes]:
     """A schema, and a value of it."""
     large = random.choice((_long_array, _long_array, _wide_record))
     schema, encode = large(random) if random.randrange(12) == 0 else _avro_record(random, 0)
-    shown = dumped(schema)
+    schema_text = dumped(schema)
     if random.randrange(40) == 0:
-        shown = dumped(anything(random))
+        schema_text = dumped(anything(random))
     raw = encode()[:MOST_BYTES]
-    return shown, mutated(random, raw) if random.randrange(5) == 0 else raw
+    return schema_text, mutated(random, raw) if random.randrange(5) == 0 else raw
 
 
 # -- headers -------------------------------------------------------------------------------------
 
 
-def _is_whole(shown: str) -> bool:
+def _is_whole(schema_text: str) -> bool:
     """Whether a text has no unpaired surrogate."""
-    return not any("\ud800" <= each <= "\udfff" for each in shown)
+    return not any("\ud800" <= each <= "\udfff" for each in schema_text)
 
 
 def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str, object]] | None:
@@ -351,12 +367,12 @@ def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str,
         return None
     many = random.choice((0, 1, 2, 2, 3)) if random.randrange(60) else 3_000
     names = ("trace", "id", "", "x" * 3_000, *filter(_is_whole, TEXTS))
-    made = [{"key": random.choice(names), "value": value()} for _ in range(min(many, 3))]
-    size = sum(len(str(each["key"])) + len(bytes(each["value"] or b"")) for each in made)
-    made *= max(1, min(many // 3, MOST_BYTES // (2 * size + 1)))
+    entries = [{"key": random.choice(names), "value": value()} for _ in range(min(many, 3))]
+    size = sum(len(str(each["key"])) + len(bytes(each["value"] or b"")) for each in entries)
+    entries *= max(1, min(many // 3, MOST_BYTES // (2 * size + 1)))
     if random.randrange(30) == 0:
-        made.append({"key": None, "value": b"1"})
-    return made
+        entries.append({"key": None, "value": b"1"})
+    return entries
 
 
 def sound(number: int) -> tuple[bytes, bytes]:
@@ -374,6 +390,9 @@ def sound(number: int) -> tuple[bytes, bytes]:
     ]
     value = {"type": "struct", "optional": False, "name": "s.t.Envelope", "fields": images}
     payload = {"before": None, "after": {"id": number, "a": "x"}, "op": "c"}
-    made = ({"schema": key, "payload": {"id": number}}, {"schema": value, "payload": payload})
-    first, second = (json.dumps(each, separators=(",", ":")).encode() for each in made)
+    key_and_value = (
+        {"schema": key, "payload": {"id": number}},
+        {"schema": value, "payload": payload},
+    )
+    first, second = (json.dumps(each, separators=(",", ":")).encode() for each in key_and_value)
     return first, second

@@ -82,11 +82,11 @@ def _semantic(random: Random) -> Described:
             scale, raw = _plain("int32", _integer(random)), _plain("bytes", _raw(random))
             return _of("io.debezium.data.VariableScaleDecimal", scale=scale, value=raw)
         case 1:
-            made = {"wkb": _plain("bytes", _raw(random)), "srid": _plain("int32", number(random))}
+            fields = {"wkb": _plain("bytes", _raw(random)), "srid": _plain("int32", number(random))}
             which = random.choice(("Geometry", "Geography", "Point"))
             if which == "Point":
-                made |= {each: _plain("double", number(random)) for each in "xy"}
-            return _of(f"io.debezium.data.geometry.{which}", **made)
+                fields |= {each: _plain("double", number(random)) for each in "xy"}
+            return _of(f"io.debezium.data.geometry.{which}", **fields)
         case 2:
             items = [number(random) for _ in range(random.randrange(4))]
             which = random.choice(("Double", "Float"))
@@ -110,21 +110,23 @@ def _long_array(random: Random) -> Described:
     schema: dict[str, Any] = {"type": kind, "optional": True}
     if named is not None:
         schema["name"] = named
-    shown = {"boolean": "true", "string": '""', "bytes": '"AQ=="', "double": "1.5"}.get(kind, "1")
+    item_text = {"boolean": "true", "string": '""', "bytes": '"AQ=="', "double": "1.5"}.get(
+        kind, "1"
+    )
     match random.randrange(6):
         case 0:
             schema = {"type": "bytes", "name": DECIMAL, "parameters": {"scale": "2"}}
-            shown = random.choice(('"AQ=="', "1", "0.25"))
+            item_text = random.choice(('"AQ=="', "1", "0.25"))
         case 1:
             schema = {"type": "struct", "optional": True, "fields": [schema | {"field": "a"}]}
-            shown = f'{{"a":{shown}}}'
+            item_text = f'{{"a":{item_text}}}'
         case 2:
             schema = {"type": "array", "items": schema}
-            shown = random.choice(("[]", f"[{shown}]"))
+            item_text = random.choice(("[]", f"[{item_text}]"))
     if random.randrange(4) == 0:
-        schema, shown = schema | {"optional": True}, "null"
-    times = random.choice((40_000, _FILLED // (len(shown) + 1)))
-    return {"type": "array", "items": schema, "optional": True}, [Raw(shown)] * times
+        schema, item_text = schema | {"optional": True}, "null"
+    times = random.choice((40_000, _FILLED // (len(item_text) + 1)))
+    return {"type": "array", "items": schema, "optional": True}, [Raw(item_text)] * times
 
 
 _FILLED = 950_000
@@ -143,7 +145,7 @@ def described(random: Random, depth: int = 0) -> Described:
         case 0 if depth < 3:
             schema, items = described(random, depth + 1)
             many = random.choice((0, 1, 3)) if random.randrange(20) else length(random)
-            made: Described = (
+            described_value: Described = (
                 {"type": "array", "items": schema, "optional": True},
                 repeated([items], many),
             )
@@ -152,25 +154,31 @@ def described(random: Random, depth: int = 0) -> Described:
             schema, item = described(random, depth + 1)
             pairs = {name(random): item for _ in range(random.randrange(3))}
             as_object = keys["type"] == "string"
-            shown = pairs if as_object else [[n, item] for n in range(len(pairs))]
-            made = {"type": "map", "keys": keys, "values": schema, "optional": True}, shown
+            payload = pairs if as_object else [[n, item] for n in range(len(pairs))]
+            described_value = (
+                {"type": "map", "keys": keys, "values": schema, "optional": True},
+                payload,
+            )
         case 2 if depth < 3:
             members = {name(random): described(random, depth + 1) for _ in range(3)}
-            made = _of(f"s.Inner{depth}", **members)
+            described_value = _of(f"s.Inner{depth}", **members)
         case 3 | 4 | 5:
-            made = _semantic(random)
+            described_value = _semantic(random)
         case _:
             kind, named, value = random.choice(_LEAVES)
-            made = {"type": kind, "optional": random.choice((True, False))}, value(random)
+            described_value = (
+                {"type": kind, "optional": random.choice((True, False))},
+                value(random),
+            )
             if named is not None:
-                made[0].update(name=named, version=1)
+                described_value[0].update(name=named, version=1)
             if named == "io.debezium.data.Enum":
-                made[0]["parameters"] = {"allowed": text(random)}
+                described_value[0]["parameters"] = {"allowed": text(random)}
     if random.randrange(12) == 0:
-        break_schema(random, made[0])
+        break_schema(random, described_value[0])
     if random.randrange(12) == 0:
-        made = made[0], anything(random)
-    return made
+        described_value = described_value[0], anything(random)
+    return described_value
 
 
 def break_schema(random: Random, schema: dict[str, Any]) -> None:

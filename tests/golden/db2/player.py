@@ -31,10 +31,10 @@ class Player:
         while True:
             chain = asking.next()
             with self._curtain.asking():
-                asked = session.asks(chain)
+                request = session.asks(chain)
                 if session.writes_signal:
                     self._stage.advance()
-                answer = self._prompter.answer(question(*asked), repr(asked))
+                answer = self._prompter.answer(question(*request), repr(request))
             if answer is None:
                 raise Closed
             client.sendall(answer)

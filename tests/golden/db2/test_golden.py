@@ -25,9 +25,9 @@ FOLDER = DerbyDatabase.folder
 @pytest.fixture(scope="module")
 def database(derby_server: DerbyServer) -> Iterator[DerbyDatabase]:
     derby_server.start()
-    made = DerbyDatabase(derby_server)
-    yield made
-    made.close()
+    derby_database = DerbyDatabase(derby_server)
+    yield derby_database
+    derby_database.close()
 
 
 @pytest.mark.db2

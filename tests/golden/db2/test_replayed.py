@@ -30,6 +30,6 @@ def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name:
         counted_ids(),
         declared_in(DerbyDatabase.workload(name)),
     ):
-        found = differences(name, database)
-    shown = "\n".join([*found[:10], *database.unanswered])
-    assert not [*found, *database.unanswered], shown
+        event_differences = differences(name, database)
+    message = "\n".join([*event_differences[:10], *database.unanswered])
+    assert not [*event_differences, *database.unanswered], message

@@ -30,12 +30,12 @@ def test_every_workload_has_a_recording_and_its_statements_can_be_captured(name:
 
 
 def test_every_recording_and_every_difference_is_of_a_workload() -> None:
-    kept = {
+    named_workloads = {
         file.stem
         for folder in ("recordings", "differences")
         for file in (Db2Database.folder / folder).glob("*.*")
     }
-    assert kept <= set(WORKLOADS)
+    assert named_workloads <= set(WORKLOADS)
 
 
 def test_an_update_has_two_change_rows_and_a_transaction_has_one_unit_of_work() -> None:

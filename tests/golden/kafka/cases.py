@@ -118,10 +118,10 @@ def _pair(connector: Mapping[str, str], converters: Mapping[str, str]) -> Write:
     """`connect-standalone worker.properties connector.properties`."""
 
     def write(database: Mapping[str, str], brokers: str) -> Files:
-        own = {"name": "orders", "tasks.max": "1", **database, **connector}
+        connector_properties = {"name": "orders", "tasks.max": "1", **database, **connector}
         return {
             "worker.properties": worker(brokers, converters),
-            "connector.properties": properties(own),
+            "connector.properties": properties(connector_properties),
         }
 
     return write

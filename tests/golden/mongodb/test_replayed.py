@@ -24,6 +24,6 @@ def test_no_conversation_is_lacking_or_older_than_its_recorder_or_its_workload()
 def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name: str) -> None:
     database = ReplayedDatabase(kept(FOLDER)[name].conversation)
     with counted_ids():
-        found = differences(name, database)
-    shown = "\n".join([*found[:10], *database.unanswered])
-    assert not [*found, *database.unanswered], shown
+        event_differences = differences(name, database)
+    message = "\n".join([*event_differences[:10], *database.unanswered])
+    assert not [*event_differences, *database.unanswered], message

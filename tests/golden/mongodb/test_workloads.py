@@ -33,12 +33,12 @@ def test_every_workload_has_commands_and_a_recording(name: str) -> None:
 
 
 def test_every_recording_and_every_difference_is_of_a_workload() -> None:
-    kept = {
+    named_workloads = {
         file.stem
         for folder in ("recordings", "differences")
         for file in (MongoDatabase.folder / folder).glob("*.*")
     }
-    assert kept <= set(MongoDatabase.names())
+    assert named_workloads <= set(MongoDatabase.names())
 
 
 def test_another_run_at_another_time_is_equal() -> None:

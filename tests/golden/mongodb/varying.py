@@ -23,9 +23,9 @@ _CHUNK = '"snapshot":"incremental"'
 
 def normalise(lines: Iterable[str]) -> list[str]:
     """The lines with tokens such as `"<place 3>"` in place of what differs from run to run."""
-    kept = _name_sessions(_in_key_order(settled(lines)))
+    settled_lines = _name_sessions(_in_key_order(settled(lines)))
     places: dict[tuple[str, str], int] = {}
-    return [_with_places(line, places) for line in kept]
+    return [_with_places(line, places) for line in settled_lines]
 
 
 def _with_places(line: str, places: dict[tuple[str, str], int]) -> str:

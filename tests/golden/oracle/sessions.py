@@ -97,9 +97,9 @@ class JdbcSession(Session):
                 self._call(called, match)
                 return {"count": 0}
         self.fail_if_asked(sql)
-        own = self._own_answer(sql, binds)
-        if own is not None:
-            return own
+        answer = self._own_answer(sql, binds)
+        if answer is not None:
+            return answer
         signal = _SIGNAL.match(sql)
         if signal is not None:
             slots = {"table": '"' + signal[1].replace('"', "").replace(".", '"."') + '"'}
@@ -142,8 +142,10 @@ class JdbcSession(Session):
             ddl = self.database.table(f"{schema}.{name}").ddl
             return {"columns": [["DDL", "CLOB", 2005]], "rows": [[ddl]]}
         if "FROM ALL_ALL_TABLES" in upper:
-            asked = [*binds] or re.findall(r"'([^']*)'", sql)[:2]
-            return _single(sum([table.schema, table.name] == asked for table in self.tables()))
+            requested_table = [*binds] or re.findall(r"'([^']*)'", sql)[:2]
+            return _single(
+                sum([table.schema, table.name] == requested_table for table in self.tables())
+            )
         if upper.startswith("SELECT OWNER, TABLE_NAME FROM ALL_TABLES"):
             rows = [[table.schema, table.name] for table in self.tables()]
             return {
@@ -179,27 +181,29 @@ class JdbcSession(Session):
         columns: dict[str, Sequence[Column]] = dict(database.columns)
         query = database.store.rewritten(_plain(sql), columns, views)
         try:
-            found = self._texts.execute(query, list(binds))
-            rows = [list(row) for row in found.fetchall()]
+            cursor = self._texts.execute(query, list(binds))
+            rows = [list(row) for row in cursor.fetchall()]
         except sqlite3.OperationalError as error:
             if "user-defined function" in str(error):
                 raise OracleError(8181, "specified number is not a valid SCN") from None
             raise OracleError(900, f"{error}: {query}") from None
         described = self._described(sql)
         heads = []
-        for description in found.description:
+        for description in cursor.description:
             column = described.get(description[0])
             if column is None:
                 heads.append([description[0], "VARCHAR2", 12])
             else:
                 heads.append([description[0], kind(column), jdbc_type(column.type)])
-        shown = [described.get(head[0]) for head in heads]
-        made = [[*map(_value, shown, row)] for row in rows]
+        descriptions = [described.get(head[0]) for head in heads]
+        converted_rows = [[*map(_value, descriptions, row)] for row in rows]
         # An asterisk does not include the pseudo-column, which the store keeps as a column.
-        kept = [place for place, head in enumerate(heads) if head[0] != "ROWID" or "ROWID" in sql]
+        column_places = [
+            place for place, head in enumerate(heads) if head[0] != "ROWID" or "ROWID" in sql
+        ]
         return {
-            "columns": [heads[place] for place in kept],
-            "rows": [[row[place] for place in kept] for row in made],
+            "columns": [heads[place] for place in column_places],
+            "rows": [[row[place] for place in column_places] for row in converted_rows],
         }
 
     def _described(self, sql: str) -> Mapping[str, Column]:
@@ -243,12 +247,12 @@ def _as_texts(database: Database) -> sqlite3.Connection:
     connection.create_collation(
         "ORANUMBER", lambda a, b: (float(a) > float(b)) - (float(a) < float(b))
     )
-    own = {
+    database_functions = {
         "SCN_TO_TIMESTAMP": lambda scn: database._time_of_scn(int(scn)),
         "SYSDATE": lambda: str(time_of(database.state.scn)),
         "TRUNC": lambda time: f"{time[:10]} 00:00:00",
         "TIMESTAMP_TO_SCN": lambda text: scn_of(dt.datetime.fromisoformat(text[:19])),
     }
-    for called, function in {**FUNCTIONS, **own}.items():
+    for called, function in {**FUNCTIONS, **database_functions}.items():
         connection.create_function(called, -1, function)
     return connection

@@ -20,9 +20,9 @@ NAMES = ScriptedDatabase.names()
 
 @pytest.fixture(scope="module")
 def database(oracle_stand_in: OracleServer) -> Iterator[StandInDatabase]:
-    made = StandInDatabase(oracle_stand_in)
-    yield made
-    made.close()
+    stand_in_database = StandInDatabase(oracle_stand_in)
+    yield stand_in_database
+    stand_in_database.close()
 
 
 @pytest.mark.oracle

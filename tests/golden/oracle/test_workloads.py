@@ -51,13 +51,13 @@ def test_every_workload_happens_and_has_a_recording(name: str) -> None:
 
 def test_every_recording_and_every_difference_is_of_a_workload() -> None:
     folder = ScriptedDatabase.folder
-    kept = {
+    named_workloads = {
         file.stem
         for part in ("recordings", "differences")
         if (folder / part).exists()
         for file in (folder / part).iterdir()
     }
-    assert kept <= set(WORKLOADS)
+    assert named_workloads <= set(WORKLOADS)
 
 
 def test_another_run_at_another_time_is_equal() -> None:

@@ -19,10 +19,10 @@ _HEARTBEAT = f'{{"topic":"{HEARTBEATS}'
 
 def normalise(lines: Iterable[str]) -> list[str]:
     """The lines with tokens in place of clocks; of heartbeats that follow each other, the last."""
-    made = [walk(line, _leaf) for line in settled(lines)]
+    settled_lines = [walk(line, _leaf) for line in settled(lines)]
     return [
         line
-        for line, following in pairwise([*made, ""])
+        for line, following in pairwise([*settled_lines, ""])
         if not (line.startswith(_HEARTBEAT) and following.startswith(_HEARTBEAT))
     ]
 

@@ -67,9 +67,9 @@ class Player:
                 stream = threading.Thread(target=self._stream, args=(client,), daemon=True)
                 stream.start()
 
-    def _answer(self, client: socket.socket, session: Session, asked: bytes) -> bool:
-        text = asked.decode(errors="replace")
-        answer = self._prompter.answer(question(session.who, asked), f"{session.who!r}: {text}")
+    def _answer(self, client: socket.socket, session: Session, request: bytes) -> bool:
+        text = request.decode(errors="replace")
+        answer = self._prompter.answer(question(session.who, request), f"{session.who!r}: {text}")
         client.sendall(refusal(f"nobody asked: {text}") if answer is None else answer)
         return answer is not None
 

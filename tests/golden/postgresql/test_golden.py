@@ -28,11 +28,11 @@ def test_every_difference_on_purpose_is_of_a_workload() -> None:
 @pytest.mark.parametrize("name", on_a_server(PostgresDatabase.folder, WORKLOADS))
 def test_events_equal_the_recording_of_debezium(name: str, postgres: PostgresServer) -> None:
     if not RECORDS or name in not_replayed(PostgresDatabase.folder):
-        found = differences(name, PostgresDatabase(postgres))
+        event_differences = differences(name, PostgresDatabase(postgres))
     else:
         database = RecordedDatabase(postgres)
         with message_by_message(), counted_ids():
-            found = differences(name, database)
-        if not found:
+            event_differences = differences(name, database)
+        if not event_differences:
             database.leave(name)
-    assert not found, "\n".join(found[:10])
+    assert not event_differences, "\n".join(event_differences[:10])

@@ -25,7 +25,7 @@ def test_no_conversation_is_lacking_or_older_than_its_recorder_or_its_workload()
 def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name: str) -> None:
     database = ReplayedDatabase(kept(FOLDER)[name].conversation)
     with message_by_message(), counted_ids():
-        found = differences(name, database)
+        event_differences = differences(name, database)
     # Whether a statement takes long enough to be watched is up to the machine.
     unanswered = [each for each in database.unanswered if _WATCH not in each]
-    assert not [*found, *unanswered], "\n".join([*found[:10], *unanswered])
+    assert not [*event_differences, *unanswered], "\n".join([*event_differences[:10], *unanswered])

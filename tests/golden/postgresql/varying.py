@@ -17,47 +17,49 @@ _DIGITS = re.compile(r"\d+")
 
 def normalise(lines: Iterable[str]) -> list[str]:
     """The lines with tokens such as `"<lsn 3>"` in place of what differs from run to run."""
-    kept = settled(lines)
-    found: dict[str, set[int]] = {"lsn": set(), "tx": set(), "time": set()}
+    settled_lines = settled(lines)
+    values_by_kind: dict[str, set[int]] = {"lsn": set(), "tx": set(), "time": set()}
     milliseconds: set[int] = set()
 
     def collect(path: Path, raw: str) -> str:
         kind = _kind(path)
         if kind in ("lsn", "sequence") and raw != "null":
-            found["lsn"].update(map(int, _DIGITS.findall(raw)))
+            values_by_kind["lsn"].update(map(int, _DIGITS.findall(raw)))
             if streamed:
                 of_rows.add(int(_DIGITS.findall(raw)[-1]))
         elif kind == "tx" and raw != "null":
-            found["tx"].add(int(raw))
+            values_by_kind["tx"].add(int(raw))
         elif kind == "txlsn" and raw != "null":
             transaction, lsn = map(int, _DIGITS.findall(raw))
-            found["tx"].add(transaction)
-            found["lsn"].add(lsn)
+            values_by_kind["tx"].add(transaction)
+            values_by_kind["lsn"].add(lsn)
         elif kind == "time" and path[-1] == "ts_us" and raw != "null":
-            found["time"].add(int(raw))
+            values_by_kind["time"].add(int(raw))
         elif kind == "time" and path[-1] == "ts_ms" and raw != "null":
             milliseconds.add(int(raw))
         return raw
 
     of_rows: set[int] = set()
     streamed = False
-    for line in kept:
+    for line in settled_lines:
         # A message outside of transactions has the place where it ends, as a commit has.
         outside = '"op":"m"' in line and '"txId":null' in line
         streamed = '"snapshot":"false"' in line and not outside
         walk(line, collect)
-    if not found["time"]:  # older events have milliseconds only
-        found["time"] = {1000 * value for value in milliseconds}
+    if not values_by_kind["time"]:  # older events have milliseconds only
+        values_by_kind["time"] = {1000 * value for value in milliseconds}
     # The server writes records of its own between transactions, when it likes: a commit counts
     # as ending where the next row is.
-    ends = {value: _next_row(value, sorted(of_rows)) for value in found["lsn"]}
-    found["lsn"] = set(ends.values())
+    ends = {value: _next_row(value, sorted(of_rows)) for value in values_by_kind["lsn"]}
+    values_by_kind["lsn"] = set(ends.values())
     rank = {
         kind: {value: place for place, value in enumerate(sorted(values))}
-        for kind, values in found.items()
+        for kind, values in values_by_kind.items()
     }
     rank["lsn"] = {value: rank["lsn"][end] for value, end in ends.items()}
-    by_millisecond = {value // 1000: value for value in sorted(found["time"], reverse=True)}
+    by_millisecond = {
+        value // 1000: value for value in sorted(values_by_kind["time"], reverse=True)
+    }
 
     def token(kind: str, value: int) -> str:
         return f"<{kind} {rank[kind][value]}>"
@@ -87,7 +89,7 @@ def normalise(lines: Iterable[str]) -> list[str]:
             return f'"{token("lsn", int(raw))}"'
         return _DIGITS.sub(lambda match: token("lsn", int(match[0])), raw)
 
-    return [walk(line, replace) for line in kept]
+    return [walk(line, replace) for line in settled_lines]
 
 
 def _next_row(value: int, rows: list[int]) -> int:

@@ -68,15 +68,18 @@ class SchemaTable:
         return self._each(record, lambda number: None if number is None else self.schemas[number])
 
     def _each(self, record: Record, translated: Any) -> Record:
-        made = dict(record)
+        translated_record = dict(record)
         for name in ("key", "value"):
-            if made.get(name) is not None:
-                made[name] = made[name] | {"schema": translated(made[name]["schema"])}
-        if "headers" in made:
-            made["headers"] = [
-                header | {"schema": translated(header["schema"])} for header in made["headers"]
+            if translated_record.get(name) is not None:
+                translated_record[name] = translated_record[name] | {
+                    "schema": translated(translated_record[name]["schema"])
+                }
+        if "headers" in translated_record:
+            translated_record["headers"] = [
+                header | {"schema": translated(header["schema"])}
+                for header in translated_record["headers"]
             ]
-        return made
+        return translated_record
 
 
 def same(first: Any, second: Any) -> bool:

@@ -32,10 +32,10 @@ class JavaRecords:
 
     def java_map(self, entries: Mapping[str, str]) -> Any:
         """A java.util.Map of texts."""
-        made = self._jpype.JClass("java.util.HashMap")()
+        hash_map = self._jpype.JClass("java.util.HashMap")()
         for name, text in entries.items():
-            made.put(name, text)
-        return made
+            hash_map.put(name, text)
+        return hash_map
 
     def _read(self, part: dict[str, Any] | None) -> tuple[Any, Any]:
         """Schema and value of Java."""
@@ -130,14 +130,14 @@ class JavaChain:
 
         def configured(kind: str, alias: str) -> Any:
             prefix = f"{kind}.{alias}."
-            own = {
+            step_options = {
                 name.removeprefix(prefix): text
                 for name, text in properties.items()
                 if name.startswith(prefix)
             }
-            made = jpype.JClass(own["type"])()
-            made.configure(self._records.java_map(own))
-            return made
+            java_step = jpype.JClass(step_options["type"])()
+            java_step.configure(self._records.java_map(step_options))
+            return java_step
 
         predicates = {
             alias: configured("predicates", alias)
@@ -162,11 +162,11 @@ class JavaChain:
 
     def results(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
         """The result of each record: a record, null when it is dropped, or an error."""
-        made: list[dict[str, Any] | None] = []
+        outcomes: list[dict[str, Any] | None] = []
         for record in records:
             try:
                 result = self._apply(self._records.read(record))
-                made.append(None if result is None else self._records.write(result))
+                outcomes.append(None if result is None else self._records.write(result))
             except self._exception as error:
-                made.append({"error": message(error)})
-        return made
+                outcomes.append({"error": message(error)})
+        return outcomes

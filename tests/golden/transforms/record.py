@@ -53,7 +53,7 @@ def record_inputs(jpype: Any) -> None:
 
 def record_workload(jpype: Any, workload: Workload) -> None:
     """Run every case of a workload, into its recording."""
-    made = []
+    cases = []
     for case in workload.cases:
         inputs = [stored_records()[name] for name in case.records]
         results: Sequence[Any] = ()
@@ -64,14 +64,14 @@ def record_workload(jpype: Any, workload: Workload) -> None:
             refused = message(error)
         else:
             results = chain.results(inputs)
-        made.append(
+        cases.append(
             Case(workload.name, case.name, case.properties, case.records, tuple(results), refused)
         )
     options = {name: declared_options(jpype, name) for name in workload.options}
-    write_cases(workload.name, made, options)
-    failed = sum("error" in (result or {}) for case in made for result in case.results)
-    refusals = sum(case.refused is not None for case in made)
-    print(f"{workload.name}: {len(made)} cases, {refusals} refused, {failed} records failed")
+    write_cases(workload.name, cases, options)
+    failed = sum("error" in (result or {}) for case in cases for result in case.results)
+    refusals = sum(case.refused is not None for case in cases)
+    print(f"{workload.name}: {len(cases)} cases, {refusals} refused, {failed} records failed")
 
 
 def _scripting() -> list[Path]:

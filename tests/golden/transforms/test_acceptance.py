@@ -56,31 +56,31 @@ def databases() -> dict[str, str]:
     """The database of each stored record whose value says it."""
     of_connectors = {f"io.debezium.connector.{name}.Source": name for name in TABLES}
     of_connectors["io.debezium.connector.mongo.Source"] = "mongodb"
-    made = {}
+    database_by_name = {}
     for name, record in stored_records().items():
         schema = json.dumps(record["value"] and record["value"]["schema"])
         for source, database in of_connectors.items():
             if f'"{source}"' in schema:
-                made[name] = database
-    return made
+                database_by_name[name] = database
+    return database_by_name
 
 
 @cache
 def recorded() -> dict[str, Recorded]:
     """All recordings by Java class."""
-    made: dict[str, Recorded] = defaultdict(Recorded)
+    recorded_classes: dict[str, Recorded] = defaultdict(Recorded)
     for case in (case for name in recordings() for case in cases(name)):
         for name, class_name in case.properties.items():
             if not (name.endswith(".type") and name.count(".") == 2):
                 continue
-            of_class = made[class_name]
+            of_class = recorded_classes[class_name]
             of_class.cases += 1
             of_class.databases |= {databases().get(record, "") for record in case.record_names}
             prefix = name.removesuffix("type")
             for option, text in case.properties.items():
                 if option.startswith(prefix):
                     of_class.options[option.removeprefix(prefix)].add(text.strip().lower())
-    return made
+    return recorded_classes
 
 
 def declared() -> Iterator[tuple[str, type[Configuration]]]:

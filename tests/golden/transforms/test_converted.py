@@ -53,25 +53,25 @@ def converted(case: Case, converter: SliceConverter) -> list[tuple[Any, Any]]:
     except HeadraceError:
         return []
     expected, passing = [], []
-    for record, made in zip(
+    for record, java_record in zip(
         case.records(), apply_json(case.properties, case.records()), strict=True
     ):
-        if made is not None and "error" not in made:
-            expected.append(made)
+        if java_record is not None and "error" not in java_record:
+            expected.append(java_record)
             passing.append(record)
     records = chain(read_records(passing))
     rows = [row for b in converter.convert(records, Sequences(0)) for row in b.to_pylist()]
     pairs = []
-    for row, made in zip(rows, expected, strict=True):
+    for row, java_record in zip(rows, expected, strict=True):
         written = {
             "topic": row["topic"],
             "partition": row["partition"],
-            "timestamp": made["timestamp"],
+            "timestamp": java_record["timestamp"],
             "key": read_part(row["key"]),
             "value": read_part(row["value"]),
             "headers": [read_header(header) for header in row["headers"] or []],  # type: ignore[attr-defined]
         }
-        pairs.append((comparable(written), comparable(made)))
+        pairs.append((comparable(written), comparable(java_record)))
     return pairs
 
 
@@ -81,7 +81,7 @@ def test_the_converter_writes_what_the_chain_made(name: str) -> None:
     count = 0
     for case in IMPLEMENTED:
         if case.transform == name and case.refused is None:
-            for ours, made in converted(case, converter):
-                assert first_difference(ours, made) is None, case.name
+            for ours, java_record in converted(case, converter):
+                assert first_difference(ours, java_record) is None, case.name
                 count += 1
     assert count > 20

@@ -58,7 +58,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
         return None
     else:
         return f"{path} {json.dumps(ours)} → {json.dumps(theirs)}"
-    differences = (first_difference(mine, other, inner) for inner, mine, other in pairs)
+    differences = (first_difference(our_part, other, inner) for inner, our_part, other in pairs)
     return next(filter(None, differences), None)
 
 
@@ -88,28 +88,28 @@ def comparable_payload(schema: Any, payload: Any) -> Any:
 
 def comparable(record: Any) -> Any:
     """A record without what is by chance."""
-    made = dict(record)
+    plain_record = dict(record)
     for name in ("key", "value"):
-        if made[name] is not None:
-            part = made[name]
+        if plain_record[name] is not None:
+            part = plain_record[name]
             payload = comparable_payload(part["schema"], part["payload"])
-            made[name] = {"schema": part["schema"], "payload": payload}
-    made["headers"] = [
+            plain_record[name] = {"schema": part["schema"], "payload": payload}
+    plain_record["headers"] = [
         header | {"payload": comparable_payload(header["schema"], header["payload"])}
-        for header in made["headers"]
+        for header in plain_record["headers"]
     ]
-    return made
+    return plain_record
 
 
 def outcome_difference(ours: Any, theirs: Any) -> str | None:
     """The difference between two results of a record; the words of an error do not count."""
-    shown = [
+    outcomes = [
         "dropped" if result is None else "fails" if "error" in result else "passes"
         for result in (ours, theirs)
     ]
-    if shown[0] != shown[1]:
-        return f"{shown[0]} → {shown[1]}"
-    if shown[0] == "passes":
+    if outcomes[0] != outcomes[1]:
+        return f"{outcomes[0]} → {outcomes[1]}"
+    if outcomes[0] == "passes":
         return first_difference(comparable(ours), comparable(theirs))
     return None
 
@@ -125,8 +125,8 @@ def differences(case: Case) -> Iterator[str]:
     if case.refused is not None:
         yield brief(f"{case.name} | configured → refused ({case.refused})")
         return
-    for name, mine, other in zip(case.record_names, ours, case.results, strict=True):
-        difference = outcome_difference(mine, other)
+    for name, our_outcome, other in zip(case.record_names, ours, case.results, strict=True):
+        difference = outcome_difference(our_outcome, other)
         if difference is not None:
             yield brief(f"{case.name} | {name}: {difference}")
 

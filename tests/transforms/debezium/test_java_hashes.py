@@ -27,11 +27,11 @@ def records_of(payloads: list[object], kind: str) -> Records:
 
 def hash_code(text: str) -> int:
     """Java's `String.hashCode`, unsigned."""
-    made = 0
+    code = 0
     units = text.encode("utf-16-be")
     for place in range(0, len(units), 2):
-        made = (31 * made + int.from_bytes(units[place : place + 2], "big")) % (1 << 32)
-    return made
+        code = (31 * code + int.from_bytes(units[place : place + 2], "big")) % (1 << 32)
+    return code
 
 
 def rotated(word: int, bits: int) -> int:
@@ -46,7 +46,7 @@ def final(word: int) -> int:
 
 def murmur(data: bytes) -> int:
     """Infinispan's MurmurHash3_x64_32 with seed 9001, unsigned."""
-    one, other = 0x9368E53C2F6AF274 ^ 9001, 0x586DCD208F7CD3FD ^ 9001
+    h1, h2 = 0x9368E53C2F6AF274 ^ 9001, 0x586DCD208F7CD3FD ^ 9001
     factor, other_factor = 0x87C37B91114253D5, 0x4CF5AD432745937F
     for place in range(0, len(data), 16):
         block = data[place : place + 16]
@@ -54,39 +54,39 @@ def murmur(data: bytes) -> int:
         for index, byte in enumerate(block):
             is_signed = len(block) < 16 and byte > 127
             words[index // 8] ^= (byte - 256 * is_signed) << 8 * (index % 8) & WORD
-        one ^= rotated(words[0] * factor & WORD, 23) * other_factor & WORD
-        one = (one + other) & WORD
-        other = rotated(other, 41)
-        other ^= rotated(words[1] * other_factor & WORD, 23) * factor & WORD
-        other = (other + one) & WORD
-        one, other = (3 * one + 0x52DCE729) & WORD, (3 * other + 0x38495AB5) & WORD
+        h1 ^= rotated(words[0] * factor & WORD, 23) * other_factor & WORD
+        h1 = (h1 + h2) & WORD
+        h2 = rotated(h2, 41)
+        h2 ^= rotated(words[1] * other_factor & WORD, 23) * factor & WORD
+        h2 = (h2 + h1) & WORD
+        h1, h2 = (3 * h1 + 0x52DCE729) & WORD, (3 * h2 + 0x38495AB5) & WORD
         factor = (5 * factor + 0x7B7D159C) & WORD
         other_factor = (5 * other_factor + 0x6BCE6396) & WORD
-    other ^= len(data)
-    one = (one + other) & WORD
-    other = (other + one) & WORD
-    return ((final(one) + final(other)) & WORD) >> 32
+    h2 ^= len(data)
+    h1 = (h1 + h2) & WORD
+    h2 = (h2 + h1) & WORD
+    return ((final(h1) + final(h2)) & WORD) >> 32
 
 
 @given(TEXTS)
 def test_texts_have_the_hash_code_of_java(texts: list[str | None]) -> None:
     records = records_of(list(texts), "string")
     assert records.shape.value is not None
-    made = java_hashes(records, records.shape.value).tolist()
-    assert made == [hash_code(text or "") for text in texts]
+    hashes = java_hashes(records, records.shape.value).tolist()
+    assert hashes == [hash_code(text or "") for text in texts]
 
 
 @given(TEXTS)
 def test_texts_have_the_murmur_hash_of_their_utf_8(texts: list[str | None]) -> None:
     records = records_of(list(texts), "string")
     assert records.shape.value is not None
-    made = murmur_hashes(records, records.shape.value).tolist()
-    assert made == [murmur((text or "").encode()) for text in texts]
+    hashes = murmur_hashes(records, records.shape.value).tolist()
+    assert hashes == [murmur((text or "").encode()) for text in texts]
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1))
 def test_longs_have_the_hash_code_of_java(numbers: list[int]) -> None:
     records = records_of(list(numbers), "int64")
     assert records.shape.value is not None
-    made = java_hashes(records, records.shape.value).tolist()
-    assert made == [(number & WORD ^ (number & WORD) >> 32) % (1 << 32) for number in numbers]
+    hashes = java_hashes(records, records.shape.value).tolist()
+    assert hashes == [(number & WORD ^ (number & WORD) >> 32) % (1 << 32) for number in numbers]

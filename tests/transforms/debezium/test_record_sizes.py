@@ -114,12 +114,12 @@ def test_lists_maps_structs_and_decimals_of_any_size_count_with_their_parts(
     data: st.DataObject, digits: int
 ) -> None:
     """Decimals of more than 76 digits have no form in Arrow."""
-    held, payloads = data.draw(typed(digits))
-    schema = Schema(Type.STRUCT, fields=(Field("held", held), Field("more", TEXT)))
+    typed_value, payloads = data.draw(typed(digits))
+    schema = Schema(Type.STRUCT, fields=(Field("held", typed_value), Field("more", TEXT)))
     rows = data.draw(st.lists(payloads, min_size=1, max_size=4))
     values = [{"held": row, "more": "m"} for row in rows]
     described = {"type": "struct", "optional": False, "fields": [
-        held._json_object("held"), TEXT._json_object("more")]}  # fmt: skip
+        typed_value._json_object("held"), TEXT._json_object("more")]}  # fmt: skip
     entries = [
         {"topic": "t", "key": None, "headers": [],
          "value": {"schema": described, "payload": dump_value(schema, value)}}

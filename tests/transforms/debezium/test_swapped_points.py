@@ -22,19 +22,19 @@ def geometry(random: Random) -> bytes | None:
     little = random.choice((True, False))
     head = bytes([little]) + pack("<I" if little else ">I", code)
     numbers = random.choice((16, 24, 32, 20, 28, 36, 44, 0))
-    made = head + random.randbytes(numbers)
-    return random.choice((made, made, made, made[:3], None, b""))
+    wkb = head + random.randbytes(numbers)
+    return random.choice((wkb, wkb, wkb, wkb[:3], None, b""))
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_points_swapped_together_are_those_swapped_one_by_one(seed: int) -> None:
     random = Random(seed)
-    held = [geometry(random) for _ in range(random.choice((1, 30)))]
-    array = pa.array([None, *held, b"x"], pa.large_binary()).slice(1, len(held))
-    swaps = np.array([each is not None and random.random() < 0.8 for each in held])
-    made, others = with_swapped_points(array, swaps)
+    points = [geometry(random) for _ in range(random.choice((1, 30)))]
+    array = pa.array([None, *points, b"x"], pa.large_binary()).slice(1, len(points))
+    swaps = np.array([each is not None and random.random() < 0.8 for each in points])
+    swapped_array, others = with_swapped_points(array, swaps)
     for before, after, swapped, left in zip(
-        held, made.to_pylist(), swaps.tolist(), others.tolist(), strict=True
+        points, swapped_array.to_pylist(), swaps.tolist(), others.tolist(), strict=True
     ):
         if not swapped or left:
             assert after == before
@@ -46,7 +46,7 @@ def test_points_swapped_together_are_those_swapped_one_by_one(seed: int) -> None
 
 def test_points_of_each_kind_are_swapped_together() -> None:
     flags = (0, 0x8000_0000, 0x4000_0000, 0xC000_0000)
-    held = [
+    points = [
         bytes([little])
         + pack("<I" if little else ">I", 1 | flag | srid)
         + bytes(4 if srid else 0)
@@ -55,7 +55,7 @@ def test_points_of_each_kind_are_swapped_together() -> None:
         for srid in (0, 0x2000_0000)
         for little in (True, False)
     ]
-    array = pa.array(held, pa.large_binary())
-    made, others = with_swapped_points(array, np.ones(len(held), np.bool_))
+    array = pa.array(points, pa.large_binary())
+    swapped_array, others = with_swapped_points(array, np.ones(len(points), np.bool_))
     assert not others.any()
-    assert made.to_pylist() == [with_swapped_coordinates(each) for each in held]
+    assert swapped_array.to_pylist() == [with_swapped_coordinates(each) for each in points]

@@ -18,16 +18,16 @@ SECONDS = st.lists(st.integers(-3_000_000_000, 5_000_000_000), min_size=1, max_s
 
 
 def offset(moment: datetime) -> int:
-    made = moment.utcoffset()
-    assert made is not None
-    return int(made.total_seconds())
+    utc_offset = moment.utcoffset()
+    assert utc_offset is not None
+    return int(utc_offset.total_seconds())
 
 
 @given(st.sampled_from(ZONES), SECONDS)
 def test_instants_have_the_offset_of_zoneinfo(name: str, seconds: list[int]) -> None:
-    made = zone_of(name).at(np.array(seconds, np.int64)).tolist()
+    offsets = zone_of(name).at(np.array(seconds, np.int64)).tolist()
     moments = [datetime.fromtimestamp(each, UTC).astimezone(ZoneInfo(name)) for each in seconds]
-    assert made == list(map(offset, moments))
+    assert offsets == list(map(offset, moments))
 
 
 @given(st.sampled_from(ZONES), SECONDS)
@@ -37,9 +37,9 @@ def test_local_times_have_the_offset_of_zoneinfo(name: str, seconds: list[int]) 
     if len(zone.changes):
         change = zone.changes[seconds[0] % len(zone.changes)]
         seconds = [*seconds, int(change) + zone.standard, int(change) + zone.standard + 1800]
-    made = zone.of_local(np.array(seconds, np.int64)).tolist()
+    offsets = zone.of_local(np.array(seconds, np.int64)).tolist()
     locals_ = [(START + timedelta(seconds=each)).replace(tzinfo=ZoneInfo(name)) for each in seconds]
-    assert made == list(map(offset, locals_))
+    assert offsets == list(map(offset, locals_))
 
 
 @pytest.mark.parametrize("name", ["+25:00", "+18:01", "+05:60", "5", "Nowhere/City"])

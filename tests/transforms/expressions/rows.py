@@ -48,13 +48,13 @@ def fields(read: Callable[[Row, str], Any] = read_field) -> st.SearchStrategy[Co
     )
 
 
-def constants(shown: list[tuple[str, Any]]) -> st.SearchStrategy[Condition]:
+def constants(texts_and_values: list[tuple[str, Any]]) -> st.SearchStrategy[Condition]:
     """Constants by their texts."""
 
     def condition(pair: tuple[str, Any]) -> Condition:
         return pair[0], lambda _row: pair[1]
 
-    return st.sampled_from(shown).map(condition)
+    return st.sampled_from(texts_and_values).map(condition)
 
 
 def outcome(condition: Condition, row: Row, *, null_is_false: bool = False) -> str:

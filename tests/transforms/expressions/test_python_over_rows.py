@@ -88,13 +88,13 @@ def absent(operand: Condition, negated: bool) -> Condition:
 
 
 def inside(item: Condition, options: list[Condition], negated: bool) -> Condition:
-    shown = ", ".join(text for text, _ in options)
+    option_texts = ", ".join(text for text, _ in options)
 
     def holds(row: Row) -> bool:
         value = item[1](row)
         return any(compared("==", value, option(row)) for _, option in options) != negated
 
-    return f"({item[0]} {'not ' if negated else ''}in [{shown}])", holds
+    return f"({item[0]} {'not ' if negated else ''}in [{option_texts}])", holds
 
 
 def calculated(symbol: str, first: Condition, second: Condition) -> Condition:
@@ -114,12 +114,12 @@ def calculated(symbol: str, first: Condition, second: Condition) -> Condition:
             raise NoResultError
         if symbol == "%" and isinstance(left, float):
             return math.nan if math.isinf(left) else left % right
-        made = {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}[symbol](
-            left, right
-        )
-        if isinstance(made, int) and not -(2**63) <= made < 2**63:
+        number = {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}[
+            symbol
+        ](left, right)
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
             raise NoResultError
-        return made
+        return number
 
     return f"({first[0]} {symbol} {second[0]})", result
 
@@ -134,14 +134,14 @@ def negative(operand: Condition) -> Condition:
     return f"(-{operand[0]})", result
 
 
-def called(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
+def called(template: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     def result(row: Row) -> Any:
         value = operand[1](row)
         if not isinstance(value, str):
             raise NoResultError
         return function(value)
 
-    return shown.format(operand[0]), result
+    return template.format(operand[0]), result
 
 
 CALLS: list[tuple[str, Callable[[str], Any]]] = [

@@ -108,15 +108,15 @@ def absent(operand: Condition, negated: bool) -> Condition:
 
 
 def inside(item: Condition, options: list[Condition], negated: bool) -> Condition:
-    shown = ", ".join(text for text, _ in options)
+    option_texts = ", ".join(text for text, _ in options)
 
     def holds(row: Row) -> bool | None:
         value = item[1](row)
         results = [compare("=", value, option(row)) for _, option in options]
-        made = True if True in results else None if None in results else False
-        return kleene_not(made) if negated else made
+        is_inside = True if True in results else None if None in results else False
+        return kleene_not(is_inside) if negated else is_inside
 
-    return f"({item[0]} {'NOT ' if negated else ''}IN ({shown}))", holds
+    return f"({item[0]} {'NOT ' if negated else ''}IN ({option_texts}))", holds
 
 
 def between(item: Condition, low: Condition, high: Condition) -> Condition:
@@ -129,8 +129,8 @@ def between(item: Condition, low: Condition, high: Condition) -> Condition:
     return f"({item[0]} BETWEEN {low[0]} AND {high[0]})", holds
 
 
-def chosen(shown: str, test: Condition, then: Condition, otherwise: Condition) -> Condition:
-    text = shown.format(test[0], then[0], otherwise[0])
+def chosen(template: str, test: Condition, then: Condition, otherwise: Condition) -> Condition:
+    text = template.format(test[0], then[0], otherwise[0])
     return text, lambda row: then[1](row) if logical(test[1](row)) else otherwise[1](row)
 
 
@@ -174,10 +174,10 @@ def calculated(symbol: str, first: Condition, second: Condition) -> Condition:
                 return math.nan if math.isinf(left) else math.fmod(left, right)
             rest = abs(left) % abs(right)
             return rest if left >= 0 else -rest
-        made = {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
-        if isinstance(made, int) and not -(2**63) <= made < 2**63:
+        number = {"+": operator.add, "-": operator.sub, "*": operator.mul}[symbol](left, right)
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
             raise NoResultError
-        return made
+        return number
 
     return f"({first[0]} {symbol} {second[0]})", result
 
@@ -192,7 +192,7 @@ def negative(operand: Condition) -> Condition:
     return f"(- {operand[0]})", result
 
 
-def called(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
+def called(template: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     def result(row: Row) -> Any:
         value = operand[1](row)
         if value is None:
@@ -201,17 +201,17 @@ def called(shown: str, function: Callable[[str], Any], operand: Condition) -> Co
             raise NoResultError
         return function(value)
 
-    return shown.format(operand[0]), result
+    return template.format(operand[0]), result
 
 
-def matched(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
+def matched(template: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     """Whole numbers and truth values match as texts."""
 
     def as_text(row: Row) -> Any:
         value = operand[1](row)
         return str(value).lower() if isinstance(value, int) else value
 
-    return called(shown, function, (operand[0], as_text))
+    return called(template, function, (operand[0], as_text))
 
 
 CALLS: list[tuple[str, Callable[[str], Any]]] = [

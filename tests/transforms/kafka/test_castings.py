@@ -26,8 +26,10 @@ def wrapped(number: int, bits: int) -> int:
 
 @given(st.lists(st.none() | LONGS), st.sampled_from(list(BITS)))
 def test_integers_keep_their_low_bits(numbers: list[int | None], target: Type) -> None:
-    made = cast_values(Schema(Type.INT64), pa.array(numbers, pa.int64()), target).to_pylist()
-    assert made == [None if n is None else wrapped(n, BITS[target]) for n in numbers]
+    cast_numbers = cast_values(
+        Schema(Type.INT64), pa.array(numbers, pa.int64()), target
+    ).to_pylist()
+    assert cast_numbers == [None if n is None else wrapped(n, BITS[target]) for n in numbers]
 
 
 @given(st.floats(), st.sampled_from(list(BITS)))

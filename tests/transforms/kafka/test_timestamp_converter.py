@@ -18,9 +18,9 @@ CHAIN = {
 
 
 def value_of(chain: dict[str, str], record: dict[str, Any]) -> Any:
-    (made,) = apply_json(chain, [record])
-    assert made is not None
-    return made["value"]
+    (converted,) = apply_json(chain, [record])
+    assert converted is not None
+    return converted["value"]
 
 
 def test_the_null_of_a_delete_has_the_schema_of_the_converted_row() -> None:

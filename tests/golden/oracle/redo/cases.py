@@ -53,14 +53,14 @@ def cases(*names: str) -> Iterator[Case]:
     for path in sorted((HERE / "cases").glob("*.json")):
         if names and path.stem not in names:
             continue
-        given = json.loads(path.read_text())
-        for mode, properties in given.get("modes", {"": {}}).items():
+        definition = json.loads(path.read_text())
+        for mode, properties in definition.get("modes", {"": {}}).items():
             yield Case(
                 path.stem,
                 mode,
-                given.get("kind", "redo"),
-                given.get("properties", {}) | properties,
-                given.get("database", {}),
-                given["tables"],
-                given["statements"],
+                definition.get("kind", "redo"),
+                definition.get("properties", {}) | properties,
+                definition.get("database", {}),
+                definition["tables"],
+                definition["statements"],
             )

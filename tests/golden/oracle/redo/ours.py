@@ -170,7 +170,7 @@ class OurReading:
 
 def _cells(images: bytes) -> list[tuple[int, bytes]]:
     """The cells of the first of several images."""
-    made: list[tuple[int, bytes]] = []
+    cells: list[tuple[int, bytes]] = []
     place = 2
     for _ in range(int.from_bytes(images[:2], "big")):
         kind = images[place]
@@ -180,8 +180,8 @@ def _cells(images: bytes) -> list[tuple[int, bytes]]:
             length = int.from_bytes(images[place : place + 4], "big")
             value = images[place + 4 : place + 4 + length]
             place += 4 + length
-        made.append((kind, value))
-    return made
+        cells.append((kind, value))
+    return cells
 
 
 def _images(event: str) -> Answer:

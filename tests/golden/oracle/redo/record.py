@@ -76,7 +76,7 @@ def main() -> None:
         assert recorder.stdout is not None
         for case in cases(*sys.argv[1:]):
             states[0] = State.read({"database": case.database, "tables": case.tables})
-            asked = {
+            request = {
                 "kind": case.kind,
                 "properties": {
                     **CONNECTION,
@@ -87,7 +87,7 @@ def main() -> None:
                 "table": case.tables[0]["name"] if case.tables else "",
                 "statements": case.statements,
             }
-            recorder.stdin.write(json.dumps(asked) + "\n")
+            recorder.stdin.write(json.dumps(request) + "\n")
             recorder.stdin.flush()
             line = recorder.stdout.readline()
             if not line:

@@ -97,16 +97,16 @@ class Tables:
         return {"events": events, "changed": changed}
 
 
-def recorded_table(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def recorded_table(recorded_change: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Name and description of a recorded table."""
-    name = given["id"].replace('"', "").removeprefix(DATABASE)
+    name = recorded_change["id"].replace('"', "").removeprefix(DATABASE)
     columns = []
-    for column in given["table"]["columns"]:
+    for column in recorded_change["table"]["columns"]:
         members = ("name", "typeName", "length", "scale", "optional", "generated", "comment")
-        kept = {member: column.get(member) for member in members}
-        kept["defaultValueExpression"] = column.get("defaultValueExpression")
-        columns.append(kept)
-    return name, {"key": given["table"]["primaryKeyColumnNames"], "columns": columns}
+        column_members = {member: column.get(member) for member in members}
+        column_members["defaultValueExpression"] = column.get("defaultValueExpression")
+        columns.append(column_members)
+    return name, {"key": recorded_change["table"]["primaryKeyColumnNames"], "columns": columns}
 
 
 def differences(case: Case) -> Iterator[str]:

@@ -36,22 +36,22 @@ def differences(case: Case) -> Iterator[str]:
     schema, recorded = case.recorded()
     reading = OurReading(case)
     ours = reading.schema()
-    for theirs, mine in zip(schema.pop("fields"), ours.pop("fields"), strict=True):
-        if json.dumps(theirs) != json.dumps(mine):
-            yield f"schema: expected {json.dumps(theirs)}, came {json.dumps(mine)}"
+    for theirs, actual in zip(schema.pop("fields"), ours.pop("fields"), strict=True):
+        if json.dumps(theirs) != json.dumps(actual):
+            yield f"schema: expected {json.dumps(theirs)}, came {json.dumps(actual)}"
     assert ours == schema
     answers = reading.read(case.statements)
     rows = zip(case.statements, map(comparable, recorded), answers, strict=True)
-    for number, (statement, theirs, mine) in enumerate(rows, 1):
-        what = f"{number} {statement[:60]!r}"
-        if "error" in theirs or "error" in mine:
-            if "error" not in theirs or "error" not in mine:
-                yield f"{what}: expected {_outcome(theirs)}, came {_outcome(mine)}"
+    for number, (statement, theirs, actual) in enumerate(rows, 1):
+        title = f"{number} {statement[:60]!r}"
+        if "error" in theirs or "error" in actual:
+            if "error" not in theirs or "error" not in actual:
+                yield f"{title}: expected {_outcome(theirs)}, came {_outcome(actual)}"
             continue
-        for name in theirs | mine:
-            left, right = theirs.get(name), mine.get(name)
+        for name in theirs | actual:
+            left, right = theirs.get(name), actual.get(name)
             if left != right:
-                yield f"{what} {name}: expected {_short(left, right)}, came {_short(right, left)}"
+                yield f"{title} {name}: expected {_short(left, right)}, came {_short(right, left)}"
 
 
 def _outcome(answer: Mapping[str, Any]) -> str:
@@ -63,8 +63,8 @@ def _short(text: object, other: object) -> object:
     if not (isinstance(text, str) and isinstance(other, str) and text[:1] == other[:1] == "{"):
         return text
     fields, others = json.loads(text), json.loads(other)
-    shown = {name: value for name, value in fields.items() if others.get(name, ...) != value}
-    return json.dumps(shown, ensure_ascii=False) if shown else text
+    differing = {name: value for name, value in fields.items() if others.get(name, ...) != value}
+    return json.dumps(differing, ensure_ascii=False) if differing else text
 
 
 @pytest.mark.parametrize("title", REDO)
@@ -78,10 +78,10 @@ def test_statements_become_what_debezium_made_of_them(title: str) -> None:
 
 def test_every_difference_and_every_recording_is_of_a_case() -> None:
     titles = {case.title for case in cases()}
-    kept = {
+    named_cases = {
         file.stem for folder in ("recordings", "differences") for file in (HERE / folder).iterdir()
     }
-    assert kept <= titles
+    assert named_cases <= titles
 
 
 def test_there_are_enough_statements() -> None:

@@ -76,7 +76,7 @@ class Database:
         """The payload of `source`; the table is `schema.table`."""
         namespace, _, name = table.rpartition(".")
         is_snapshot = operation == "r"
-        own = {**self.changed, **(self.snapshotted if is_snapshot else {})}
+        members = {**self.changed, **(self.snapshotted if is_snapshot else {})}
         return {
             "version": "3.6.3.Final",
             "connector": self.connector,
@@ -89,7 +89,7 @@ class Database:
             "ts_ns": COMMITTED * 1_000_000 + 456_000,
             "schema": namespace,
             "table": name,
-            **own,
+            **members,
         }
 
 

@@ -221,8 +221,8 @@ def plain_records() -> dict[str, Record]:
     for number, text in enumerate(YEARS):
         records[f"year_{number}"] = record("years", None, part(YEAR, {"text": text}))
     for name, (kind, value) in ONE_VALUES.items():
-        made = part(kind, value)
-        records[f"one_{name}"] = record("ones", made, made, [], 0, AT)
+        typed_value = part(kind, value)
+        records[f"one_{name}"] = record("ones", typed_value, typed_value, [], 0, AT)
     return records
 
 

@@ -13,10 +13,10 @@ Record = dict[str, Any]
 def schema(type_name: str, name: str | None = None, **more: Any) -> Schema:
     """A required schema; `more` are optional, version, doc, parameters, default, fields, items,
     keys and values."""
-    made: Schema = {"type": type_name, "optional": False}
+    schema_members: Schema = {"type": type_name, "optional": False}
     if name is not None:
-        made["name"] = name
-    return made | more
+        schema_members["name"] = name
+    return schema_members | more
 
 
 def optional(required: Schema, **more: Any) -> Schema:

@@ -76,8 +76,8 @@ def _coordinates(ordinates: Sequence[float], order: str) -> bytes:
 def _geometry(kind: int, body: bytes, flags: int, srid: int | None, order: str) -> bytes:
     mark = b"\1" if order == "<" else b"\0"
     code = kind | flags | (0 if srid is None else 0x20000000)
-    own = b"" if srid is None else binary.pack(f"{order}i", srid)
-    return mark + binary.pack(f"{order}I", code) + own + body
+    srid_bytes = b"" if srid is None else binary.pack(f"{order}i", srid)
+    return mark + binary.pack(f"{order}I", code) + srid_bytes + body
 
 
 def _many(kind: int, members: Sequence[bytes], srid: int | None = None, order: str = "<") -> bytes:
@@ -171,8 +171,8 @@ _COLUMN = "__debezium.source.column"
 
 
 def _typed(column: Schema, **parameters: str) -> Schema:
-    own = {f"{_COLUMN}.{name}": text for name, text in parameters.items()}
-    return column | {"parameters": {**column.get("parameters", {}), **own}}
+    column_parameters = {f"{_COLUMN}.{name}": text for name, text in parameters.items()}
+    return column | {"parameters": {**column.get("parameters", {}), **column_parameters}}
 
 
 TYPED = Table(

@@ -130,9 +130,9 @@ def _combined() -> list[Configured]:
     empty = ("doc_empty", "doc_delete_before_empty")
     same = tuple(f"doc_one_name_in_avro{of}" for of in ("", "_before", "_partial", "_elements"))
     cases += [
-        DOCUMENTS.case(f"empty documents, {mode}{what}", {MODE: mode, **added}, empty)
+        DOCUMENTS.case(f"empty documents, {mode}{suffix}", {MODE: mode, **added}, empty)
         for mode in MODES
-        for what, added in (
+        for suffix, added in (
             ("", {}),
             (", with more", {"add.fields": "op", "add.headers": "op", "flatten.struct": "true"}),
         )

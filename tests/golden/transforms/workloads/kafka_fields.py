@@ -101,9 +101,11 @@ def mask_field() -> Workload:
              "time", "at", "inner", "list", "rows", "map", "pairs")  # fmt: skip
     fields = tuple(f"field_{name}{side}" for name in every for side in ("", "_2"))
     more = [
-        value.case(f"every type: {name}, {shown}", {"fields": name, **replacement}, fields)
+        value.case(
+            f"every type: {name}, {replacement_name}", {"fields": name, **replacement}, fields
+        )
         for name in ("v", "o")
-        for shown, replacement in (
+        for replacement_name, replacement in (
             ("empty", {}),
             ("7", {"replacement": "7"}),
             ("text", {"replacement": "text"}),

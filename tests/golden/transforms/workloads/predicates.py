@@ -151,7 +151,7 @@ def chains() -> Workload:
         ),
         "dropped first": chain(drop, UNWRAP, ROUTE),
     }  # fmt: skip
-    made = [Configured(name, properties, ROWS) for name, properties in cases.items()]
+    configured = [Configured(name, properties, ROWS) for name, properties in cases.items()]
     documents = chain(
         {"type": "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
          "add.fields": "op,collection", "delete.tombstone.handling.mode": "rewrite"},
@@ -165,6 +165,6 @@ def chains() -> Workload:
         ),
         "transforms": "t,t",
     }
-    made.append(Configured("one alias twice", twice, ROWS[:3]))
-    made.append(Configured("documents, flatten, route", documents, DOCUMENTS))
-    return Workload("chains", {}, tuple(made))
+    configured.append(Configured("one alias twice", twice, ROWS[:3]))
+    configured.append(Configured("documents, flatten, route", documents, DOCUMENTS))
+    return Workload("chains", {}, tuple(configured))

@@ -91,9 +91,9 @@ class Transform:
 
 def workload(name: str, transforms: Iterable[Transform], more: Iterable[Configured]) -> Workload:
     """The cases of the transforms' options, then `more`."""
-    made = tuple(transforms)
-    cases = [case for transform in made for case in transform.option_cases()]
-    options = {transform.type: transform.options for transform in made}
+    transform_list = tuple(transforms)
+    cases = [case for transform in transform_list for case in transform.option_cases()]
+    options = {transform.type: transform.options for transform in transform_list}
     unique: dict[str, Configured] = {}
     for case in [*cases, *more]:
         assert unique.setdefault(case.name, case) is case, f"{name}: {case.name} occurs twice"

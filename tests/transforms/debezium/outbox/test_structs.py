@@ -64,7 +64,7 @@ def _check(texts: list[str | None], *, keeps_nulls: bool = False) -> np.ndarray:
     records = _records(texts)
     assert records.shape.value is not None
     taken_apart, left = split_payloads(records, values(records, records.shape.value))
-    seen: dict[int, Any] = {}
+    result_by_row: dict[int, Any] = {}
     read_rows = np.flatnonzero(~left)
     for rows in taken_apart:
         payload = ExpandedPayload.of(rows, keeps_nulls=keeps_nulls)
@@ -73,16 +73,16 @@ def _check(texts: list[str | None], *, keeps_nulls: bool = False) -> np.ndarray:
             left[read_rows[rows.members]] = True
             continue
         if payload.node is None:
-            seen |= dict.fromkeys(row_numbers)
+            result_by_row |= dict.fromkeys(row_numbers)
             continue
         records = rows.with_columns(rows.records, payload.columns, payload.rendered)
         expanded_values = connect_values(records, payload.node)
-        seen |= {
+        result_by_row |= {
             row: (payload.node.schema, value)
             for row, value in zip(row_numbers, expanded_values, strict=True)
         }
-    assert sorted(seen) == np.flatnonzero(~left).tolist()
-    for row, result in seen.items():
+    assert sorted(result_by_row) == np.flatnonzero(~left).tolist()
+    for row, result in result_by_row.items():
         assert result == _expanded_alone(texts[row], keeps_nulls=keeps_nulls), texts[row]
     return left
 
