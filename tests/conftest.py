@@ -342,24 +342,24 @@ def db2_prepared(
 ) -> Iterator[Callable[[Callable[[Db2Database], None] | None], Db2Database]]:
     """A function that gives a database as `db2_database`, on which what is handed to it was done:
     once for a stand-in, whose files each test has a copy of."""
-    made: list[Db2Database] = []
+    databases: list[Db2Database] = []
 
     def prepared(prepare: Callable[[Db2Database], None] | None) -> Db2Database:
         if live_db2.DSN not in os.environ:
-            made.append(Db2Database.create(request.getfixturevalue("derby"), prepare=prepare))
-            made[-1].capture.start()
-            return made[-1]
+            databases.append(Db2Database.create(request.getfixturevalue("derby"), prepare=prepare))
+            databases[-1].capture.start()
+            return databases[-1]
         import ibm_db_dbi  # it is in an extra
 
         server = live_db2.LiveDb2(os.environ, lambda dsn: ibm_db_dbi.connect(dsn, "", ""))
-        made.append(live_db2.LiveDatabase.of(server))
-        made[-1].capture.start()
+        databases.append(live_db2.LiveDatabase.of(server))
+        databases[-1].capture.start()
         if prepare is not None:
-            prepare(made[-1])
-        return made[-1]
+            prepare(databases[-1])
+        return databases[-1]
 
     yield prepared
-    for each in made:
+    for each in databases:
         each.close()
 
 

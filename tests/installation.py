@@ -100,15 +100,17 @@ class Installation:
     def add(self, extra: str, wheels: Path) -> None:
         """Install headrace with `extra`, whose distributions are there by links but for those that
         the folder `wheels` has."""
-        own = {name.name.partition("-")[0] for name in wheels.glob("*.whl")}
-        self._link_required(frozenset([extra]), {name.replace("_", "-") for name in own})
+        wheel_names = {name.name.partition("-")[0] for name in wheels.glob("*.whl")}
+        self._link_required(frozenset([extra]), {name.replace("_", "-") for name in wheel_names})
         folder = ("--no-compile", "--find-links", wheels)
         pip("--python", self.python, "install", *folder, f"headrace[{extra}]")
 
     def _link_required(self, extras: frozenset[str], but: Set[str] = frozenset()) -> None:
         (metadata,) = self.packages.glob("headrace-*.dist-info")
-        seen: dict[NormalizedName, Distribution | None] = dict.fromkeys(map(canonicalize_name, but))
-        for needed in _required(Distribution.at(metadata), seen, extras):
+        resolved: dict[NormalizedName, Distribution | None] = dict.fromkeys(
+            map(canonicalize_name, but)
+        )
+        for needed in _required(Distribution.at(metadata), resolved, extras):
             _link(needed, self.packages)
 
     def run(
@@ -122,8 +124,10 @@ class Installation:
             if not name.startswith(("PYTHON", "HEADRACE_", "NUMBA_"))
         }
         if has_caches:
-            kept = ("HEADRACE_CACHE_DIR", "NUMBA_CACHE_DIR")
-            environment |= {name: os.environ[name] for name in kept if name in os.environ}
+            cache_variables = ("HEADRACE_CACHE_DIR", "NUMBA_CACHE_DIR")
+            environment |= {
+                name: os.environ[name] for name in cache_variables if name in os.environ
+            }
         else:
             environment["XDG_CACHE_HOME"] = str(self._folder / "cache")
         return subprocess.run(
@@ -158,19 +162,19 @@ def linked_requirements(extras: frozenset[str]) -> Iterator[Distribution]:
 
 def _required(
     installed: Distribution,
-    seen: dict[NormalizedName, Distribution | None],
+    resolved: dict[NormalizedName, Distribution | None],
     extras: frozenset[str] = frozenset(),
 ) -> Iterator[Distribution]:
     """The distributions that `installed` needs, and those that these need, each once."""
     for requirement in required(installed.requires or (), extras):
         name = canonicalize_name(requirement.name)
         if name == canonicalize_name(installed.name):  # an extra that has others
-            yield from _required(installed, seen, frozenset(requirement.extras))
-        if name in seen or name == canonicalize_name(installed.name):
+            yield from _required(installed, resolved, frozenset(requirement.extras))
+        if name in resolved or name == canonicalize_name(installed.name):
             continue
-        seen[name] = needed = distribution(requirement.name)
+        resolved[name] = needed = distribution(requirement.name)
         yield needed
-        yield from _required(needed, seen, frozenset(requirement.extras))
+        yield from _required(needed, resolved, frozenset(requirement.extras))
 
 
 def _link(installed: Distribution, folder: Path) -> None:

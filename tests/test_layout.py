@@ -27,8 +27,8 @@ def statements(path: Path) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         for block in ("body", "orelse", "finalbody", "handlers", "cases"):
-            found = getattr(node, block, ())
-            waiting += found if isinstance(found, list) else ()
+            block_statements = getattr(node, block, ())
+            waiting += block_statements if isinstance(block_statements, list) else ()
 
 
 def name(path: Path) -> str:

@@ -17,12 +17,16 @@ def test_every_code_message_and_remedy_is_found_in_a_trace(
     area: str, message: str, remedy: str, retriable: bool
 ) -> None:
     error = HeadraceError(f"{area}.not_there_2", message, remedy, retriable=retriable)
-    found = HeadraceError.find_in(
+    found_error = HeadraceError.find_in(
         f"Traceback (most recent call last):\n  line 1\nHeadraceError: {error}\n"
     )
-    assert found is not None
-    assert (found.code, found.message, found.remedy) == (error.code, message, remedy)
-    assert found.retriable is retriable
+    assert found_error is not None
+    assert (found_error.code, found_error.message, found_error.remedy) == (
+        error.code,
+        message,
+        remedy,
+    )
+    assert found_error.retriable is retriable
 
 
 @given(SENTENCES, SENTENCES)
@@ -47,9 +51,9 @@ def test_a_sentence_is_cut_out_of_what_spark_writes_around_it(message: str, reme
         f"{error}\n== Parsed Logical Plan ==\n{other}\n",
         f"  File x\nheadrace.errors.HeadraceError: {error}\n SQLSTATE: 39000\n{plan}",
     ):
-        found = HeadraceError.find_in(text)
-        assert found is not None
-        assert str(found) == str(error)
+        found_error = HeadraceError.find_in(text)
+        assert found_error is not None
+        assert str(found_error) == str(error)
 
 
 def test_a_message_that_quotes_another_error_stays_whole() -> None:

@@ -148,8 +148,8 @@ def test_options_are_parsed(installation: Installation) -> None:
 
 
 def test_a_missing_driver_is_an_error_with_its_remedy(installation: Installation) -> None:
-    shown = printed(installation, "python", "-c", OPEN)
-    assert shown == "connectors.no_driver pip install 'headrace[postgresql]'\n"
+    output = printed(installation, "python", "-c", OPEN)
+    assert output == "connectors.no_driver pip install 'headrace[postgresql]'\n"
 
 
 def test_the_remedy_adds_the_driver_to_what_is_installed(installation: Installation) -> None:

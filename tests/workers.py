@@ -88,7 +88,9 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             node.shutdown()
             return
         unit = self.assigned_work[node][scope] = self.workqueue.pop(scope)
-        node.send_runtest_some([self._places[nodeid] for nodeid, done in unit.items() if not done])
+        node.send_runtest_some(
+            [self._places[nodeid] for nodeid, is_done in unit.items() if not is_done]
+        )
 
     def _next_scope(self, node: Any) -> str | None:
         """The piece of work that waits and is the next one for `node`; None: none is."""

@@ -54,7 +54,7 @@ class Rows(Form):
     def event(self, database: ChaosDatabase, value: Row) -> Row:
         if "__op" not in value:  # a message of the log, which is no row
             return value
-        row = {name: held for name, held in value.items() if not name.startswith(_MARK)}
+        row = {name: cell for name, cell in value.items() if not name.startswith(_MARK)}
         image, is_gone = database.image(row), str(value["__deleted"]).lower() == "true"
         return {
             "op": value["__op"],

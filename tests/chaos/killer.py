@@ -100,15 +100,15 @@ class Killer:
         return f"; {log}everything gone after {gone:.2f} s"
 
     def victims(self, kind: str) -> list[psutil.Process]:
-        found: list[psutil.Process] = []
+        processes: list[psutil.Process] = []
 
         def is_there() -> bool:
             self.go_on()
-            found[:] = self.run.find(kind)
-            return bool(found)
+            processes[:] = self.run.find(kind)
+            return bool(processes)
 
         wait_for(lambda: f"there is no {kind}: {self.run.tail()}", is_there, pause=0.01)
-        return found if kind == "everything" else [self.chance.choice(found)]
+        return processes if kind == "everything" else [self.chance.choice(processes)]
 
     def strike(self, number: int, moment: str, kind: str) -> None:
         """One kill."""

@@ -17,15 +17,15 @@ def in_turn(first: Iterable[Any], *others: Iterable[Any]) -> list[ParameterSet]:
     comes with an id, is several parameters."""
     axes = [list(axis) for axis in (first, *others)]
     assert all(len(axis) <= len(axes[0]) for axis in axes)
-    made = []
+    parameter_sets = []
     for places in product(*(range(len(axis)) for axis in axes)):
         values = [axis[place] for axis, place in zip(axes, places, strict=True)]
         flat = [each for value in values for each in _several(value)]
         in_test = all(
             place == places[0] % len(axis) for place, axis in zip(places, axes, strict=True)
         )
-        made.append(pytest.param(*flat, marks=[] if in_test else pytest.mark.chaos))
-    return made
+        parameter_sets.append(pytest.param(*flat, marks=[] if in_test else pytest.mark.chaos))
+    return parameter_sets
 
 
 def _several(value: Any) -> Iterable[Any]:

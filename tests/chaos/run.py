@@ -169,8 +169,8 @@ class Run:
     def offset(self, number: int | None = None) -> dict[str, object]:
         """The offset of a micro-batch: the newest planned one unless a number is given."""
         path = self.checkpoint / "offsets" / str(self.planned() if number is None else number)
-        found: dict[str, object] = json.loads(path.read_text().splitlines()[-1])
-        return found
+        offset: dict[str, object] = json.loads(path.read_text().splitlines()[-1])
+        return offset
 
     def has_reached(self, head: int) -> bool:
         """Whether a finished micro-batch ends at or after a position of the log."""
@@ -193,12 +193,12 @@ class Run:
 
 def processes_of(session: int) -> list[psutil.Process]:
     """All processes of a session, also those that lost their parent."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def find_processes(session: int, kind: str) -> list[psutil.Process]:
@@ -215,7 +215,7 @@ def find_processes(session: int, kind: str) -> list[psutil.Process]:
 
 
 def wait_for(
-    what: Callable[[], str],
+    describe: Callable[[], str],
     condition: Callable[[], bool],
     seconds: float = 600,
     pause: float = 0.05,
@@ -223,7 +223,7 @@ def wait_for(
     """Wait until `condition()` holds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, what()
+        assert time.monotonic() < deadline, describe()
         time.sleep(pause)
 
 

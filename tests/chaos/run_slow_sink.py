@@ -20,8 +20,8 @@ def main(properties, checkpoint, seconds):
     frame = spark.readStream.format("headrace").options(**options)
 
     def write_slowly(batch, _number):
-        found = batch.select(f.count("*"), f.max(f.octet_length("value"))).first()
-        print("batch", *(value or 0 for value in found), flush=True)
+        figures = batch.select(f.count("*"), f.max(f.octet_length("value"))).first()
+        print("batch", *(value or 0 for value in figures), flush=True)
         time.sleep(float(seconds))
 
     writer = frame.load().writeStream.option("checkpointLocation", checkpoint)

@@ -52,8 +52,8 @@ class SlowSink:
         """Records and largest value of each micro-batch that had any."""
         assert self.process.poll() is None, self.tail()
         lines = [line.split() for line in self._printed.read_text().splitlines()]
-        found = [(int(line[1]), int(line[2])) for line in lines if line[0] == "batch"]
-        return [batch for batch in found if batch[0]]
+        batches = [(int(line[1]), int(line[2])) for line in lines if line[0] == "batch"]
+        return [batch for batch in batches if batch[0]]
 
     def tail(self) -> str:
         return self._printed.read_text()[-3000:] + self._log.read_text(errors="replace")[-3000:]

@@ -20,7 +20,7 @@ KINDS = ("source", "worker", "driver", "server", "everything") * 2
 
 @pytest.fixture
 def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
-    found = Run(
+    new_run = Run(
         database,
         tmp_path,
         snapshot_mode="no_data",
@@ -29,8 +29,8 @@ def run(database: ChaosDatabase, tmp_path: Path) -> Iterator[Run]:
         # A window closes when its mark comes: a loaded machine must keep up with the transfers.
         headrace_range_max_rows="10000",
     )
-    yield found
-    found.close()
+    yield new_run
+    new_run.close()
 
 
 @pytest.mark.parametrize(

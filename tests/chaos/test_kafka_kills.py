@@ -17,7 +17,7 @@ from tests.servers.kafka import KafkaServer
 def run(database: ChaosDatabase, tmp_path: Path, kafka: KafkaServer) -> Iterator[Run]:
     topic = f"chaos-signal-{database.name}"
     kafka.create_topic(topic)
-    found = Run(
+    new_run = Run(
         database,
         tmp_path,
         snapshot_mode="no_data",
@@ -30,8 +30,8 @@ def run(database: ChaosDatabase, tmp_path: Path, kafka: KafkaServer) -> Iterator
         notification_enabled_channels="sink",
         notification_sink_topic_name="notifications",
     )
-    yield found
-    found.close()
+    yield new_run
+    new_run.close()
 
 
 @pytest.mark.spark
@@ -43,9 +43,9 @@ def test_each_signal_is_applied_once_whichever_process_is_killed(
     database.create()
     run.ensure()
     wait_for(run.tail, lambda: run.planned() >= 1, pause=0.1)
-    wanted = []
+    kinds = []
     for kind in ("source", "jvm", "driver", "everything"):
-        wanted.append(kind)
+        kinds.append(kind)
         data = {"data-collections": [database.identifier("accounts")]}
         signal = {"id": kind, "type": "execute-snapshot", "data": data}
         kafka.send(f"chaos-signal-{database.name}", ("chaos", json.dumps(signal)))
@@ -53,12 +53,12 @@ def test_each_signal_is_applied_once_whichever_process_is_killed(
         # Some time between planning the signal and finishing its snapshot.
         wait_for(run.tail, lambda planned=planned: run.planned() > planned)
         run.kill(run.find(kind))
-        wait_for(run.tail, lambda: completed(run) == wanted, pause=0.2)
+        wait_for(run.tail, lambda: completed(run) == kinds, pause=0.2)
     run.end()
-    assert signals_of(run, "STARTED") == wanted
-    assert completed(run) == wanted
+    assert signals_of(run, "STARTED") == kinds
+    assert completed(run) == kinds
     read = [database.change(v).id for v in values(run) if v.get("op") == "r"]
-    assert sorted(read) == sorted(list(range(1, ACCOUNTS + 1)) * len(wanted))
+    assert sorted(read) == sorted(list(range(1, ACCOUNTS + 1)) * len(kinds))
 
 
 def completed(run: Run) -> list[str]:
@@ -75,5 +75,5 @@ def values(run: Run) -> list[dict]:
     if not run.output.exists():
         return []
     lines = run.output.read_text().splitlines()[: run.lines()]
-    found = [json.loads(line)["value"] for line in lines]
-    return [value for value in found if value is not None]
+    record_values = [json.loads(line)["value"] for line in lines]
+    return [value for value in record_values if value is not None]

@@ -108,9 +108,9 @@ def run(tmp_path: Path) -> Iterator[KafkaRun]:
     kafka.start()
     try:
         with PostgresServer() as server:
-            made = KafkaRun(ChaosPostgres(server), tmp_path, kafka)
-            yield made
-            made.close()
+            kafka_run = KafkaRun(ChaosPostgres(server), tmp_path, kafka)
+            yield kafka_run
+            kafka_run.close()
     finally:
         kafka.close()
 
@@ -137,8 +137,8 @@ def survive(run: KafkaRun, kills: Sequence[Kill], seed: int) -> None:
     assert run.begun is not None
     first, consistent = database.place(run.begun), database.consistent(run.offset())
     count = run.fetch()
-    seen = check(database, run.output, first, consistent, Envelopes())
-    print(seen, f"{count} records, {len(run.sessions)} starts")
+    counts = check(database, run.output, first, consistent, Envelopes())
+    print(counts, f"{count} records, {len(run.sessions)} starts")
     plan = json.loads((run.state / "kafka" / "plan.json").read_text())
     assert plan["turn"]["width"] == 3, "no range was cut into slices"
 

@@ -33,7 +33,7 @@ def some_or_five() -> pytest.MarkDecorator:
     """Some kills of every database, together every kind of them; all of them, in every form, are
     left to `make chaos`."""
     assert {number for numbers in SOME.values() for number in numbers} == {*range(len(FIVE))}
-    some = [
+    parameter_sets = [
         pytest.param(database, "envelopes", [FIVE[number] for number in SOME[database]],
                      marks=mark, id=f"{database}-some")
         for database, mark in MARKS.items()
@@ -45,7 +45,7 @@ def some_or_five() -> pytest.MarkDecorator:
         for form in FORMS
     ]  # fmt: skip
     return pytest.mark.parametrize(
-        ("database", "form", "kills"), [*some, *five], indirect=["database", "form"]
+        ("database", "form", "kills"), [*parameter_sets, *five], indirect=["database", "form"]
     )
 
 
@@ -56,9 +56,9 @@ def form(request: pytest.FixtureRequest) -> Form:
 
 @pytest.fixture
 def run(database: ChaosDatabase, tmp_path: Path, form: Form) -> Iterator[Run]:
-    found = Run(database, tmp_path, **form.properties(database))
-    yield found
-    found.close()
+    new_run = Run(database, tmp_path, **form.properties(database))
+    yield new_run
+    new_run.close()
 
 
 def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
@@ -79,8 +79,8 @@ def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
     run.end()
     assert run.begun is not None
     first, consistent = database.place(run.begun), database.consistent(run.offset())
-    seen = check(database, run.output, first, consistent, form)
-    print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
+    counts = check(database, run.output, first, consistent, form)
+    print(counts, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
 @some_or_five()

@@ -19,22 +19,24 @@ ROWS = 30_000
 def run(tmp_path: Path) -> Iterator[Run]:
     with PostgresServer() as server:
         server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        found = Run(
+        new_run = Run(
             ChaosPostgres(server),
             tmp_path,
             snapshot_mode="no_data",
             table_include_list="public.t",
         )
-        yield found
-        found.close()
+        yield new_run
+        new_run.close()
 
 
 def state(run: Run) -> dict[str, object]:
     try:
-        found: dict[str, object] = json.loads((run.state / "file" / "state.json").read_text())
+        stored_state: dict[str, object] = json.loads(
+            (run.state / "file" / "state.json").read_text()
+        )
     except OSError:
         return {}
-    return found
+    return stored_state
 
 
 def await_lines(run: Run, count: int) -> None:
@@ -72,8 +74,10 @@ def ids(run: Run) -> list[int]:
 def limit(run: Run, rows: int) -> None:
     """Sets the number of rows that a micro-batch takes from the next start on."""
     file = run.folder / "connector.properties"
-    kept = [line for line in file.read_text().splitlines() if "headrace.range.max.rows" not in line]
-    file.write_text("\n".join([*kept, f"headrace.range.max.rows={rows}\n"]))
+    other_lines = [
+        line for line in file.read_text().splitlines() if "headrace.range.max.rows" not in line
+    ]
+    file.write_text("\n".join([*other_lines, f"headrace.range.max.rows={rows}\n"]))
 
 
 def go_on(run: Run, rows: int, lines: int = 1) -> None:

@@ -166,11 +166,15 @@ def _check_reads(read: list[Change]) -> None:
 
 def check_against_history(database: ChaosDatabase, streamed: list[Change], first: int) -> None:
     """Exactly the changes of the transactions that committed from `first` on, each once."""
-    seen = Counter((change.place, change.op) for change in streamed)
-    wanted = Counter(database.history(first))
-    for word, those in (("lost", wanted - seen), ("doubled, or never was", seen - wanted)):
-        rows = sorted(those.elements())
+    streamed_changes = Counter((change.place, change.op) for change in streamed)
+    committed_changes = Counter(database.history(first))
+    for word, difference in (
+        ("lost", committed_changes - streamed_changes),
+        ("doubled, or never was", streamed_changes - committed_changes),
+    ):
+        rows = sorted(difference.elements())
         assert not rows, (
-            f"{word}: {len(rows)} of {wanted.total()}, {rows[:5]} to {rows[-5:]}; the events are "
-            f"{min(seen, default=None)} to {max(seen, default=None)}, from {first} on"
+            f"{word}: {len(rows)} of {committed_changes.total()}, {rows[:5]} to {rows[-5:]}; "
+            f"the events are {min(streamed_changes, default=None)} to "
+            f"{max(streamed_changes, default=None)}, from {first} on"
         )

@@ -23,8 +23,8 @@ REQUIRED = {
 }
 
 
-def main(given: str) -> None:
-    folder = Path(given)
+def main(folder_name: str) -> None:
+    folder = Path(folder_name)
     session = open_session(
         "test", Messages(quiet=True), kernels={}, master="local[2]", idle_exit=None, debug=False
     )

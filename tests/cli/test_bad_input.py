@@ -24,16 +24,16 @@ def server() -> Iterator[PostgresServer]:
     """A server with a password for the role `asked`, and roles that lack something."""
     with PostgresServer(
         settings={"max_slot_wal_keep_size": "1MB", "max_wal_size": "32MB"}
-    ) as found:
-        found.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        found.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 50) i")
-        found.execute(f"CREATE ROLE asked LOGIN SUPERUSER REPLICATION PASSWORD '{SECRET}'")
-        found.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON t TO reader")
-        found.execute("CREATE ROLE replicator LOGIN REPLICATION")
-        rules = Path(found.execute("SHOW hba_file")[0][0])
+    ) as postgres:
+        postgres.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+        postgres.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 50) i")
+        postgres.execute(f"CREATE ROLE asked LOGIN SUPERUSER REPLICATION PASSWORD '{SECRET}'")
+        postgres.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON t TO reader")
+        postgres.execute("CREATE ROLE replicator LOGIN REPLICATION")
+        rules = Path(postgres.execute("SHOW hba_file")[0][0])
         rules.write_text(f"host all asked all scram-sha-256\n{rules.read_text()}")
-        found.execute("SELECT pg_reload_conf()")
-        yield found
+        postgres.execute("SELECT pg_reload_conf()")
+        yield postgres
 
 
 class Attempt:
@@ -57,14 +57,14 @@ class Attempt:
         }
 
     def arguments(self, **changes: str) -> list[str]:
-        found = self.properties | {k.replace("__", "."): v for k, v in changes.items()}
+        properties = self.properties | {k.replace("__", "."): v for k, v in changes.items()}
         file = self.folder / "connector.properties"
-        file.write_text("".join(f"{name}={value}\n" for name, value in found.items()))
+        file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         return ["events", str(file), "--output", str(self.output), "--state", str(self.state)]
 
     def slots(self) -> int:
-        found = self.server.execute("SELECT count(*) FROM pg_replication_slots")
-        return int(found[0][0])
+        rows = self.server.execute("SELECT count(*) FROM pg_replication_slots")
+        return int(rows[0][0])
 
 
 @pytest.fixture
@@ -206,17 +206,17 @@ def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt, resident: R
         return resident.run(*attempt.arguments(**changes), *more)
 
     def refused(code: str, **changes: str) -> None:
-        done = run("--seconds", "600", **changes)
-        error, remedy, rest = done.stderr.split("\n")
-        assert (done.returncode, done.stdout, rest) == (1, "", ""), done.stderr
+        completed = run("--seconds", "600", **changes)
+        error, remedy, rest = completed.stderr.split("\n")
+        assert (completed.returncode, completed.stdout, rest) == (1, "", ""), completed.stderr
         assert error.startswith("error: ")
         assert error.endswith(f"[{code}]")
         assert remedy.startswith("remedy: ")
 
     mistyped = {"table__inclde__list": "x", "headrace__unknown__properties": "warn"}
-    done = run("--idle-exit", "1", slot__name="fits", **mistyped)
-    assert done.returncode == 0, done.stderr
-    assert "did you mean table.include.list" in done.stderr
+    completed = run("--idle-exit", "1", slot__name="fits", **mistyped)
+    assert completed.returncode == 0, completed.stderr
+    assert "did you mean table.include.list" in completed.stderr
     lines = attempt.output.read_text()
     assert lines.count("\n") == 50
 
@@ -225,15 +225,15 @@ def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt, resident: R
     refused("offset.other_server", slot__name="fits", topic__prefix="other")
     refused("postgresql.slot_missing", slot__name="gone")
     newest = max((attempt.state / "checkpoint/offsets").glob("[0-9]*"), key=lambda p: int(p.name))
-    kept = newest.read_text()
-    *head, offset = kept.split("\n")
+    offset_log = newest.read_text()
+    *head, offset = offset_log.split("\n")
     newest.write_text("\n".join([*head, json.dumps(json.loads(offset) | {"v": 99})]))
     refused("offset.newer", slot__name="fits")
-    newest.write_text(kept)
+    newest.write_text(offset_log)
 
     attempt.server.execute("INSERT INTO t VALUES (1000, 'new')")
-    done = run("--idle-exit", "1", slot__name="fits")
-    assert done.returncode == 0, done.stderr
+    completed = run("--idle-exit", "1", slot__name="fits")
+    assert completed.returncode == 0, completed.stderr
     lines = attempt.output.read_text()
     assert lines.count("\n") == 51
     current = attempt.state.rename(attempt.folder / "current")
@@ -260,10 +260,10 @@ def test_a_configuration_of_a_former_version_gets_one_line_per_property(
     )
     assert main(["check", str(file)]) == 1
     printed = capsys.readouterr()
-    first, one, second, two, rest = printed.err.split("\n")
+    first, first_remedy, second, second_remedy, rest = printed.err.split("\n")
     assert (printed.out, rest) == ("", "")
-    assert one.startswith("remedy: ")
-    assert two.startswith("remedy: ")
+    assert first_remedy.startswith("remedy: ")
+    assert second_remedy.startswith("remedy: ")
     for line, new in ((first, "topic.prefix=shop"), (second, "mongodb://h:27017/?replicaSet=rs0")):
         assert line.startswith("error: ")
-        assert new in f"{line} {one} {two}"
+        assert new in f"{line} {first_remedy} {second_remedy}"

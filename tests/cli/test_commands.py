@@ -68,11 +68,11 @@ def test_a_file_of_somebody_else_is_refused_before_anything_starts(tmp_path, cap
 
 
 def test_debezium_servers_sink_options_reach_sparks_sink():
-    given = read_text(
+    sink_properties = read_text(
         "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=h\ndatabase.user=u\n"
         "database.dbname=d\ndebezium.sink.type=delta\ndebezium.sink.delta.path=p\nheadrace.sink.mergeSchema=true\n"
     )
-    config = parse_configuration(given)
+    config = parse_configuration(sink_properties)
     assert config.headrace_sink_type == "delta"
     assert find_sink("delta").own_options(config) == {"path": "p", "mergeSchema": "true"}
 
@@ -156,10 +156,10 @@ def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
     # As Kafka Connect's REST interface takes it.
     file = tmp_path / "c.json"
     file.write_text(json.dumps({"name": "shop", "config": configuration(source)}))
-    shown = resident.run("run", str(file), "--idle-exit", "1")
-    assert shown.returncode == 0, shown.stderr
+    completed = resident.run("run", str(file), "--idle-exit", "1")
+    assert completed.returncode == 0, completed.stderr
     line = rf"read +{re.escape(source.topic)}  id=7  (?:_id: 7, )?v: seven"
-    assert re.search(line, shown.stdout), shown.stdout
+    assert re.search(line, completed.stdout), completed.stdout
     file.write_text(json.dumps(configuration(source) | source.wrong))
     refused = resident.run("run", str(file))
     said = refused.stderr

@@ -78,7 +78,7 @@ def test_a_terminal_shows_the_progress_in_one_line(tmp_path: Path) -> None:
         [sys.executable, "-c", script], stderr=theirs, stdout=theirs, env=environment
     ) as process:
         os.close(theirs)
-        shown = b""
+        output = b""
         while True:
             try:
                 piece = os.read(ours, 4096)
@@ -86,10 +86,10 @@ def test_a_terminal_shows_the_progress_in_one_line(tmp_path: Path) -> None:
                 break
             if not piece:
                 break
-            shown += piece
+            output += piece
         os.close(ours)
     assert process.returncode == 0
-    progress = re.findall(rb"compiling kernels: (\d of 2)", shown)
+    progress = re.findall(rb"compiling kernels: (\d of 2)", output)
     assert progress[0] == b"0 of 2"
     assert progress[-1] == b"2 of 2"
 
@@ -243,9 +243,9 @@ def test_the_program_says_what_it_compiled_and_fails_when_that_was_nothing(
     said = re.compile(rf"\d+\.\d CPU-s, (\d) kernels compiled, 1 files in {tmp_path}\n")
     for status, count in ((0, "1"), (1, "0")):
         assert program.main(["postgresql", "json"]) == status
-        shown = said.fullmatch(capsys.readouterr().out)
-        assert shown is not None
-        assert shown[1] == count
+        match = said.fullmatch(capsys.readouterr().out)
+        assert match is not None
+        assert match[1] == count
     assert loaded == kernels[:1]
 
 

@@ -60,9 +60,9 @@ def numbers(records: list[Record]) -> Counter[int]:
 
 
 def run(resident: Resident, file: Path, state: Path) -> str:
-    done = resident.run("run", str(file), "--checkpoint", str(state), "--idle-exit", "1")
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    completed = resident.run("run", str(file), "--checkpoint", str(state), "--idle-exit", "1")
+    assert completed.returncode == 0, completed.stderr
+    return completed.stderr
 
 
 def test_debezium_servers_file_runs_unchanged_and_continues(

@@ -30,8 +30,8 @@ def test_a_lost_oplog_is_an_error_or_a_new_snapshot(
     arguments = ["events", str(file), "--output", str(output), "--state", str(state)]
 
     def run() -> tuple[int, str]:
-        done = resident.run(*arguments, "--idle-exit", "1")
-        return done.returncode, done.stderr
+        completed = resident.run(*arguments, "--idle-exit", "1")
+        return completed.returncode, completed.stderr
 
     source.insert(1, 20, "first")
     file.write_text(properties(source))

@@ -29,9 +29,9 @@ def source(server: PostgresServer) -> PostgresSource:
     return PostgresSource(server)
 
 
-def wait_for(what: Callable[[], object], describe: Callable[[], object]) -> None:
+def wait_for(condition: Callable[[], object], describe: Callable[[], object]) -> None:
     deadline = time.monotonic() + 240
-    while not what():
+    while not condition():
         assert time.monotonic() < deadline, describe()
         time.sleep(0.1)
 
@@ -41,13 +41,13 @@ def keys(output: Path) -> list[int]:
 
 
 def commands_below(pid: int) -> list[str]:
-    found = []
+    commands = []
     for process in psutil.Process(pid).children(recursive=True):
         try:
-            found.append(" ".join(process.cmdline()))
+            commands.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue
-    return found
+    return commands
 
 
 def parts_of(state: Path) -> list[str]:

@@ -34,8 +34,8 @@ def test_a_slot_stays_unless_it_was_not_asked_for(
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     output = tmp_path / "events.jsonl"
     places = ("--output", str(output), "--state", str(tmp_path / "state"))
-    done = resident.run("events", str(file), *places, "--idle-exit", "1")
-    assert done.returncode == 0, done.stderr
+    completed = resident.run("events", str(file), *places, "--idle-exit", "1")
+    assert completed.returncode == 0, completed.stderr
     assert output.read_text().count("\n") == 2
     query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
     assert database.execute(query, (database.name,)) == [(left,)]

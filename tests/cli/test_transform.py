@@ -39,15 +39,15 @@ def test_each_line_is_a_record_a_null_or_an_error(
     lines = [record(), record(value=VALUE), record(value=VALUE, partition=3), '{"topic": 1}']
     monkeypatch.setattr("sys.stdin", io.StringIO("\n\n".join(lines)))
     assert main(["transform", str(tmp_path / "chain.properties")]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == "warning: 2 of 4 records failed\n"
-    made = [json.loads(line) for line in shown.out.splitlines()]
-    assert len(made) == 4
-    assert made[0] == {"topic": "t-x", "partition": None, "timestamp": None, "key": None,
-                       "value": None, "headers": []}  # fmt: skip
-    assert made[1]["error"].startswith("transforms.required: a record has no partition")
-    assert made[2]["value"]["payload"] == {"p": 3}
-    assert "connect.record_not_understood" in made[3]["error"]
+    captured = capsys.readouterr()
+    assert captured.err == "warning: 2 of 4 records failed\n"
+    records = [json.loads(line) for line in captured.out.splitlines()]
+    assert len(records) == 4
+    assert records[0] == {"topic": "t-x", "partition": None, "timestamp": None, "key": None,
+                          "value": None, "headers": []}  # fmt: skip
+    assert records[1]["error"].startswith("transforms.required: a record has no partition")
+    assert records[2]["value"]["payload"] == {"p": 3}
+    assert "connect.record_not_understood" in records[3]["error"]
     monkeypatch.setattr("sys.stdin", io.StringIO(record()))
     assert main(["transform", str(tmp_path / "chain.properties")]) == 0
     assert capsys.readouterr().err == ""
@@ -57,17 +57,17 @@ def test_the_guides_records_become_what_it_shows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (properties,) = blocks(GUIDE, "properties")
-    records, shown = blocks(GUIDE, "json")
+    records, page_output = blocks(GUIDE, "json")
     (command,) = block(GUIDE, "headrace transform mine.properties").commands
     _, *words, _, _ = command.split()
     monkeypatch.chdir(tmp_path)
     Path(words[-1]).write_text(properties.text)
     monkeypatch.setattr("sys.stdin", io.StringIO(records.text))
     assert main(words) == 0
-    made = capsys.readouterr()
-    for line, of_page in zip(made.out.splitlines(), shown.text.splitlines(), strict=True):
+    captured = capsys.readouterr()
+    for line, of_page in zip(captured.out.splitlines(), page_output.text.splitlines(), strict=True):
         assert line.startswith(of_page.removesuffix(' …"}'))
-    assert made.err.strip() in (ROOT / GUIDE).read_text()
+    assert captured.err.strip() in (ROOT / GUIDE).read_text()
 
 
 def test_a_line_that_is_no_json_is_an_error_in_its_place(
@@ -79,9 +79,15 @@ def test_a_line_that_is_no_json_is_an_error_in_its_place(
     records.write_bytes(whole)
     chain.write_text("{}")
     assert main(["transform", str(chain), str(records)]) == 0
-    made = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each.get("topic", "error") for each in made] == ["t", *["error"] * 4, "t", "error", "u"]
-    assert "line 2 of the records is not JSON" in made[1]["error"]
+    transformed_records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each.get("topic", "error") for each in transformed_records] == [
+        "t",
+        *["error"] * 4,
+        "t",
+        "error",
+        "u",
+    ]
+    assert "line 2 of the records is not JSON" in transformed_records[1]["error"]
 
 
 def test_a_wrong_chain_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,9 +143,9 @@ def test_lines_that_events_wrote_are_records(
     records = tmp_path / "events.jsonl"
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["transform", str(tmp_path / "chain.properties"), str(records)]) == 0
-    shown = capsys.readouterr()
-    first, second, third, fourth = (json.loads(line) for line in shown.out.splitlines())
-    assert shown.err == ""
+    captured = capsys.readouterr()
+    first, second, third, fourth = (json.loads(line) for line in captured.out.splitlines())
+    assert captured.err == ""
     assert (first["topic"], first["key"]["payload"]) == ("orders", {"id": 1})
     assert first["value"]["payload"] == {"id": 1, "amount": 120, "__op": "c"}
     assert second["key"]["schema"]["fields"][0]["type"] == "int32"
@@ -160,8 +166,8 @@ def transformed(
     records = folder / "records.jsonl"
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["transform", str(folder / "chain.properties"), str(records)]) == 0
-    shown = capsys.readouterr()
-    return [json.loads(line) for line in shown.out.splitlines()], shown.err
+    captured = capsys.readouterr()
+    return [json.loads(line) for line in captured.out.splitlines()], captured.err
 
 
 @pytest.mark.parametrize(
@@ -184,8 +190,8 @@ def test_events_without_schemas_are_named_where_a_transform_needs_them(
         "transforms.o.partition.payload.fields=op\n"
     )
     line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
-    (made, _), said = transformed(tmp_path, capsys, chain, line, json.loads(record()))
-    assert made["value"]["payload"] == OUTBOX_EVENT
+    (transformed_record, _), said = transformed(tmp_path, capsys, chain, line, json.loads(record()))
+    assert transformed_record["value"]["payload"] == OUTBOX_EVENT
     assert "warning: 1 of 2 records are change events without a schema; transforms.o" in said
     assert "remedy: Write the events with schemas" in said
     assert "value.converter.schemas.enable=true" in said
@@ -199,9 +205,12 @@ def test_a_transform_of_structs_says_that_a_part_has_no_schema(
         "transforms.o.topic.regex=(.*)\ntransforms.o.topic.replacement=x\n"
     )
     line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
-    (made,), _ = transformed(tmp_path, capsys, chain, line)
-    assert "the key of records of shop.outbox has no schema; ByLogicalTableRouter" in made["error"]
-    assert "key.converter.schemas.enable=true" in made["error"]
+    (transformed_record,), _ = transformed(tmp_path, capsys, chain, line)
+    assert (
+        "the key of records of shop.outbox has no schema; ByLogicalTableRouter"
+        in transformed_record["error"]
+    )
+    assert "key.converter.schemas.enable=true" in transformed_record["error"]
 
 
 def test_an_event_may_leave_out_its_headers(
@@ -209,11 +218,11 @@ def test_an_event_may_leave_out_its_headers(
 ) -> None:
     chain = "transforms=u\ntransforms.u.type=ExtractNewRecordState\n"
     line = {"topic": "shop.orders", "key": {"id": 1}, "value": EVENT}
-    (made,), said = transformed(tmp_path, capsys, chain, line)
+    (transformed_record,), said = transformed(tmp_path, capsys, chain, line)
     assert said == ""
-    assert made["key"]["payload"] == {"id": 1}
-    assert made["value"]["payload"] == {"id": 1, "amount": 120}
-    assert made["headers"] == []
+    assert transformed_record["key"]["payload"] == {"id": 1}
+    assert transformed_record["value"]["payload"] == {"id": 1, "amount": 120}
+    assert transformed_record["headers"] == []
 
 
 def test_warnings_of_the_chain_look_like_those_of_other_verbs(

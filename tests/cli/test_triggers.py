@@ -54,9 +54,9 @@ WRONG = (
 def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path, resident: Resident) -> None:
     (tmp_path / "spellings").write_text("".join(f"{spelling}\n" for spelling in SPELLINGS))
     environment = os.environ | ENVIRONMENT
-    done = resident.run("tests.cli.run_triggers", str(tmp_path), environment=environment)
-    assert done.returncode == 0, done.stderr
-    queries = [json.loads(line) for line in done.stdout.splitlines()]
+    completed = resident.run("tests.cli.run_triggers", str(tmp_path), environment=environment)
+    assert completed.returncode == 0, completed.stderr
+    queries = [json.loads(line) for line in completed.stdout.splitlines()]
     assert {query["spelling"]: query["trigger"] for query in queries} == SPELLINGS
     ended = {query["spelling"] for query in queries if query["ended"]}
     assert ended == {spelling for spelling, kind in SPELLINGS.items() if kind == AVAILABLE_NOW}
@@ -64,9 +64,9 @@ def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path, resident: Res
 
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_trigger_is_refused_by_name(text: str) -> None:
-    given = {"topic.prefix": "p", "database.hostname": "h", "database.user": "u"}
+    properties = {"topic.prefix": "p", "database.hostname": "h", "database.user": "u"}
     with pytest.raises(HeadraceError, match=r"config\.invalid") as raised:
-        PostgresConfig.parse(given | {"database.dbname": "d", "headrace.trigger": text})
+        PostgresConfig.parse(properties | {"database.dbname": "d", "headrace.trigger": text})
     assert "headrace.trigger" in raised.value.message
     assert "availableNow, or the interval" in raised.value.message
 
@@ -94,10 +94,10 @@ def run(resident: Resident, database: Database, folder: Path, *arguments: str, *
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     verb, *others = arguments
     environment = os.environ | ENVIRONMENT
-    done = resident.run(verb, str(file), *others, environment=environment)
-    assert done.returncode == 0, done.stderr
-    assert "3 events in" in done.stderr
-    return done.stdout
+    completed = resident.run(verb, str(file), *others, environment=environment)
+    assert completed.returncode == 0, completed.stderr
+    assert "3 events in" in completed.stderr
+    return completed.stdout
 
 
 @pytest.fixture
@@ -146,8 +146,8 @@ def test_a_run_into_a_file_ends_with_what_was_there(
 def test_a_run_on_the_console_ends_with_what_was_there(
     filled: Database, tmp_path: Path, resident: Resident
 ) -> None:
-    shown = run(resident, filled, tmp_path, "run", headrace__trigger="availableNow")
-    assert shown.count("read ") == 3
+    output = run(resident, filled, tmp_path, "run", headrace__trigger="availableNow")
+    assert output.count("read ") == 3
 
 
 @pytest.mark.postgres

@@ -147,7 +147,9 @@ def test_a_password_of_a_registry_is_not_resolved_a_second_time(
 
 def test_the_converter_of_bytes_leaves_other_records_to_its_delegate() -> None:
     name = "value_converter_delegate_converter_type"
-    made = parsed(value_converter="bytes", **{name: "org.apache.kafka.connect.json.JsonConverter"})
-    assert isinstance(converter_of(made, "value"), BytesConverter)
+    config = parsed(
+        value_converter="bytes", **{name: "org.apache.kafka.connect.json.JsonConverter"}
+    )
+    assert isinstance(converter_of(config, "value"), BytesConverter)
     with pytest.raises(HeadraceError, match=r"delegate\.converter\.type"):
         parsed(value_converter="bytes", **{name: "avro"})

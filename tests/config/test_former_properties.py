@@ -94,15 +94,15 @@ def test_a_former_property_beside_its_successor_is_a_warning_that_it_has_no_effe
     with pytest.warns(HeadraceWarning) as warned:
         headrace.options(both)
     assert [str(each.message) for each in warned] == [expected]
-    shown = io.StringIO()
-    check_pipeline(Properties(both), {}, Messages(shown))
+    messages = io.StringIO()
+    check_pipeline(Properties(both), {}, Messages(messages))
     lines = f"warning: {expected[: -len('. Remove it.')]}\nremedy: Remove it.\n"
-    assert lines in shown.getvalue()
+    assert lines in messages.getvalue()
 
 
 def test_what_has_an_effect_is_the_successor() -> None:
-    given = POSTGRESQL | {"table.include.list": "s.t", "table.whitelist": "s.u"}
-    assert "s.t" in str(parse_configuration(given).value_of("table_include_list"))
+    properties = POSTGRESQL | {"table.include.list": "s.t", "table.whitelist": "s.u"}
+    assert "s.t" in str(parse_configuration(properties).value_of("table_include_list"))
     row = {"type": "struct", "fields": [{"field": "id", "type": "int32"}], "optional": True}
     fields = [
         {"field": "op", "type": "string"},
@@ -120,12 +120,12 @@ def test_what_has_an_effect_is_the_successor() -> None:
 
 
 def test_an_empty_successor_does_not_count() -> None:
-    given = POSTGRESQL | step("ExtractNewRecordState", drop_tombstones="false") | {MODE: " "}
-    (warning,) = parse_configuration(given).warnings
+    properties = POSTGRESQL | step("ExtractNewRecordState", drop_tombstones="false") | {MODE: " "}
+    (warning,) = parse_configuration(properties).warnings
     assert f"is read as {MODE}=tombstone" in warning.message
 
 
 def test_where_unknown_properties_fail_a_former_one_does_so_in_any_case() -> None:
-    given = {**BOTH[0][0], "table.whitelist": "s.u", "headrace.unknown.properties": "fail"}
+    properties = {**BOTH[0][0], "table.whitelist": "s.u", "headrace.unknown.properties": "fail"}
     with pytest.raises(HeadraceError, match=r"table\.whitelist is not a property"):
-        parse_configuration(given)
+        parse_configuration(properties)

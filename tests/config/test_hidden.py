@@ -64,8 +64,8 @@ def test_a_short_password_of_another_property_changes_no_remark(password: str) -
     wrong = PLAIN | {"snapshot.mode": "sometimes", "table.include.list": "(", "slot.name": "A"}
     plain = [str(problem) for problem in examine(wrong)[1]]
     assert len(plain) == 3
-    found = examine(wrong | {"database.password": password})[1]
-    assert [str(problem) for problem in found] == plain
+    problems = examine(wrong | {"database.password": password})[1]
+    assert [str(problem) for problem in problems] == plain
 
 
 def test_the_name_of_an_environment_hides_no_table_that_begins_with_it(

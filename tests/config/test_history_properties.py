@@ -13,8 +13,8 @@ class HistoryConfig(SchemaHistoryConfig, ConnectorConfig):
     """The configuration of any connector with a schema history."""
 
 
-def parsed(**given: str) -> HistoryConfig:
-    names = {name.replace("_", "."): text for name, text in given.items()}
+def parsed(**properties: str) -> HistoryConfig:
+    names = {name.replace("_", "."): text for name, text in properties.items()}
     return HistoryConfig.parse({"topic.prefix": "s", **names})
 
 

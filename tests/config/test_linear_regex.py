@@ -182,6 +182,6 @@ def test_the_first_match_is_replaced_as_python_does(text: str, name: str) -> Non
 
 def test_groups_of_an_ambiguous_expression_are_those_of_the_first_match() -> None:
     expression = compile_java_regex(r"(?<shard>(?:s|t)+)(x)?\.(.*)", case_matters=True)
-    made = compile_java_replacement(r"${shard}-$2-$3", expression)
-    assert expression.replaced("stst.orders", made) == "stst--orders"
-    assert expression.replaced("-sx.a", made) == "-s-x-a"
+    replacement = compile_java_replacement(r"${shard}-$2-$3", expression)
+    assert expression.replaced("stst.orders", replacement) == "stst--orders"
+    assert expression.replaced("-sx.a", replacement) == "-s-x-a"

@@ -104,8 +104,8 @@ def test_a_property_that_nobody_reads_would_be_seen() -> None:
         "class Reader:\n def f(self):\n  return self._config.unread",
         "getattr(config, f'un{role}ad')",
     ):
-        found = "|".join(reads(ast.parse(source)))
-        assert re.fullmatch(found, "unread"), source
+        read_names = "|".join(reads(ast.parse(source)))
+        assert re.fullmatch(read_names, "unread"), source
 
 
 def test_properties_are_read_from_their_declarations() -> None:

@@ -190,9 +190,11 @@ def test_a_login_configuration_of_java_gives_the_password_that_it_has_now(file: 
 
 
 def by_command(*arguments: str, **more: str) -> PostgresConfig:
-    given = {"headrace.credentials." + name.replace("_", "."): text for name, text in more.items()}
+    properties = {
+        "headrace.credentials." + name.replace("_", "."): text for name, text in more.items()
+    }
     command = {"headrace.credentials.command": shlex.join(arguments)}
-    return PostgresConfig.parse(REQUIRED | command | given)
+    return PostgresConfig.parse(REQUIRED | command | properties)
 
 
 def test_a_command_runs_once_and_again_after_a_refused_login(tmp_path: Path) -> None:

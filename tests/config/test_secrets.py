@@ -45,29 +45,29 @@ def test_a_long_secret_is_in_no_message(before: str, secret: str, after: str) ->
 def test_a_short_secret_is_alone_in_no_message(
     before: str, secret: str, after: str, mark: str
 ) -> None:
-    shown = without_secrets(f"{before}{mark}{secret}{mark}{after}", [secret])
-    assert alone(secret).search(shown) is None
+    hidden_text = without_secrets(f"{before}{mark}{secret}{mark}{after}", [secret])
+    assert alone(secret).search(hidden_text) is None
 
 
 @given(st.lists(WORDS, min_size=1, max_size=8), st.from_regex(r"[a-z0-9]{1,7}", fullmatch=True))
 def test_a_short_secret_changes_no_other_word(words: list[str], secret: str) -> None:
-    shown = without_secrets(" ".join(words), [secret]).split(" ")
-    assert shown == [HIDDEN if word == secret else word for word in words]
+    shown_words = without_secrets(" ".join(words), [secret]).split(" ")
+    assert shown_words == [HIDDEN if word == secret else word for word in words]
 
 
 @given(st.lists(st.one_of(SHORT, LONGER), max_size=4), st.lists(TEXTS, max_size=4))
 def test_several_secrets_are_hidden_at_once(secrets: list[str], texts: list[str]) -> None:
     pieces = [piece for pair in zip(texts, secrets, strict=False) for piece in pair]
-    shown = without_secrets("|".join(pieces), secrets)
-    assert not any(secret in shown for secret in secrets if len(secret) >= LONG)
+    hidden_text = without_secrets("|".join(pieces), secrets)
+    assert not any(secret in hidden_text for secret in secrets if len(secret) >= LONG)
 
 
 @pytest.mark.parametrize("password", ["e", "db", "post", "es", "x"])
 def test_a_password_that_is_a_part_of_words_does_not_mangle_them(password: str) -> None:
     words = "the database SHOP does not exist at postgresql://host/dbname"
     text = f'{words}; url "db2://u:{password}@host", pwd={password}, password: {password}'
-    shown = f'{words}; url "db2://u:{HIDDEN}@host", pwd={HIDDEN}, password: {HIDDEN}'
-    assert without_secrets(text, [password]) == shown
+    expected = f'{words}; url "db2://u:{HIDDEN}@host", pwd={HIDDEN}, password: {HIDDEN}'
+    assert without_secrets(text, [password]) == expected
 
 
 @given(st.text(CHARACTERS, min_size=LONG).filter(lambda text: len(text.strip()) >= LONG))
@@ -80,8 +80,8 @@ def test_a_secret_is_hidden_in_the_forms_that_messages_give_it(secret: str) -> N
         secret.replace("'", "''"),
     ):
         if len(form.strip("'\" ")) >= LONG:
-            shown = without_secrets(f"at {form} there", [secret])
-            assert form.strip("'\" ") not in shown
+            hidden_text = without_secrets(f"at {form} there", [secret])
+            assert form.strip("'\" ") not in hidden_text
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_a_secret_is_hidden_in_the_forms_that_messages_give_it(secret: str) -> N
 )
 def test_no_character_of_an_escaped_secret_is_left(written: Callable[[str], str]) -> None:
     secret = "\nlang\\und'geheim\"ß"
-    shown = without_secrets(f"<{written(secret)}>", [secret])
-    assert shown.strip("<>'\"") == HIDDEN
+    hidden_text = without_secrets(f"<{written(secret)}>", [secret])
+    assert hidden_text.strip("<>'\"") == HIDDEN
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def reader(
 ) -> Iterator[Reader]:
     """One whose slot is dropped in the end."""
     terminal = Terminal(place, shop_of_pages.substitutes, resident)
-    made = Reader(shop_of_pages, terminal, {"spark": spark})
-    made.configure()
-    yield made
+    page_reader = Reader(shop_of_pages, terminal, {"spark": spark})
+    page_reader.configure()
+    yield page_reader
     for query in spark.streams.active:
         query.stop()
-    for slot in made.shop.slots() & {SLOT}:
-        await_free_slot(made.shop.server, slot)
-        made.shop.execute(f"SELECT pg_drop_replication_slot('{slot}')")
+    for slot in page_reader.shop.slots() & {SLOT}:
+        await_free_slot(page_reader.shop.server, slot)
+        page_reader.shop.execute(f"SELECT pg_drop_replication_slot('{slot}')")

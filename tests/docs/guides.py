@@ -21,8 +21,10 @@ def check_example_in_spark(page: str, *same: str) -> ConnectorConfig:
     """The first block of Python has properties that are taken without a warning, and `same` of them
     are those of the page's first properties. The configuration of the former."""
     example = ast.parse(blocks(page, "python")[0].text)
-    (given,) = (ast.literal_eval(node) for node in ast.walk(example) if isinstance(node, ast.Dict))
-    config = parse_options(headrace.options(given))
+    (properties,) = (
+        ast.literal_eval(node) for node in ast.walk(example) if isinstance(node, ast.Dict)
+    )
+    config = parse_options(headrace.options(properties))
     written = parse_configuration(properties_of(page))
     assert config.warnings == ()
     assert type(config) is type(written)

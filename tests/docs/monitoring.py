@@ -28,8 +28,8 @@ def rows(section: str) -> list[tuple[str, str]]:
 
 def declared() -> dict[str, list[tuple[str, str]]]:
     """The content of the sections, by the declarations."""
-    own = [(metric.name, metric.help) for metric in OWN]
-    of_tables = [metric for metric in own if metric[0].startswith("headrace_table_")]
+    own_metrics = [(metric.name, metric.help) for metric in OWN]
+    of_tables = [metric for metric in own_metrics if metric[0].startswith("headrace_table_")]
     of_databases = [
         (f"headrace_{metric.name}", metric.help)
         for definition in definitions()
@@ -37,7 +37,7 @@ def declared() -> dict[str, list[tuple[str, str]]]:
         for metric in definition.database_metrics
     ]
     return {
-        "Queries": [metric for metric in own if metric not in of_tables],
+        "Queries": [metric for metric in own_metrics if metric not in of_tables],
         "Replicas": of_tables,
         "Databases": of_databases,
         "Debezium": [(f"{PREFIX}{name}", text) for name, text in HELP.items()],

@@ -51,7 +51,7 @@ def project_pages() -> list[str]:
 def blocks(page: str, language: str = "") -> list[Block]:
     """The blocks of a page in order, of one language or of all."""
     text = (ROOT / page).read_text()
-    found = [
+    page_blocks = [
         Block(
             page,
             text.count("\n", 0, match.start()) + 2,
@@ -60,10 +60,10 @@ def blocks(page: str, language: str = "") -> list[Block]:
         )
         for match in _FENCED.finditer(text)
     ]
-    return [block for block in found if language in ("", block.language)]
+    return [block for block in page_blocks if language in ("", block.language)]
 
 
 def block(page: str, words: str) -> Block:
     """The only block of a page that has these words."""
-    (found,) = [block for block in blocks(page) if words in block.text]
-    return found
+    (matching_block,) = [block for block in blocks(page) if words in block.text]
+    return matching_block

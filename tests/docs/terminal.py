@@ -43,8 +43,8 @@ class Terminal:
     def text(self, block: Block) -> str:
         """The block with the servers' own names."""
         text = block.text
-        for name, own in self._substitutes.items():
-            text = text.replace(name, own)
+        for name, substitute in self._substitutes.items():
+            text = text.replace(name, substitute)
         return text
 
     def write(self, name: str, block: Block, more: str = "") -> None:

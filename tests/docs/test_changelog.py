@@ -21,11 +21,11 @@ def numbers(version: str) -> tuple[int, ...]:
 def test_versions_come_newest_first_each_with_its_date() -> None:
     first, *rest = re.findall(r"^## (.*)$", TEXT, re.M)
     released = [first, *rest] if first != "[Unreleased]" else rest
-    found = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", each) for each in released]
-    assert found
-    assert all(found), released
-    versions = [numbers(each[1]) for each in found if each]
-    dates = [date.fromisoformat(each[2]) for each in found if each]
+    headings = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", each) for each in released]
+    assert headings
+    assert all(headings), released
+    versions = [numbers(each[1]) for each in headings if each]
+    dates = [date.fromisoformat(each[2]) for each in headings if each]
     assert versions == sorted(versions, reverse=True)
     assert dates == sorted(dates, reverse=True)
     # The version of the sources is the newest of them, or comes next.

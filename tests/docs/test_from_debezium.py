@@ -59,8 +59,8 @@ def test_the_time_of_debeziums_last_event_is_where_mongodb_is_gone_on(
     terminal = Terminal(tmp_path, {})
     (page_time,) = (json.loads(block(PAGE, '"sec"').text.replace("…", "")),)
     arithmetic = block(PAGE, "python3 -c")
-    shown = block(PAGE, "capture.start.op.time=")
-    assert terminal.run(arithmetic).strip() in shown.text
+    example_block = block(PAGE, "capture.start.op.time=")
+    assert terminal.run(arithmetic).strip() in example_block.text
     orders = mongo_database.collections["orders"]
     orders.insert_one({"_id": 1})
     with mongo_database.client.start_session() as session:
@@ -76,8 +76,8 @@ def test_the_time_of_debeziums_last_event_is_where_mongodb_is_gone_on(
         },
         resident,
     )
-    assert here.run(arithmetic).strip() in here.text(shown)
-    more = here.text(shown)
+    assert here.run(arithmetic).strip() in here.text(example_block)
+    more = here.text(example_block)
     lines = "".join(f"{name}={text}\n" for name, text in mongo_database.properties().items())
     (tmp_path / "application.properties").write_text(
         lines

@@ -19,9 +19,13 @@ _AT = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
 
 def test_the_configuration_selects_the_modes_of_the_page() -> None:
     (block,) = blocks(PAGE, "properties")
-    given = {entry.key: entry.value for entry in parse_properties(block.text)}
+    properties = {entry.key: entry.value for entry in parse_properties(block.text)}
     modes = TableModes.of(
-        {name.removeprefix(_SINK): given[name] for name in given if name.startswith(_SINK)}
+        {
+            name.removeprefix(_SINK): properties[name]
+            for name in properties
+            if name.startswith(_SINK)
+        }
     )
     assert {
         name: modes.mode(f"inventory.{name}") for name in ("orders", "prices", "audit", "x")

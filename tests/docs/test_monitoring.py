@@ -36,9 +36,9 @@ def test_the_guide_names_every_state() -> None:
 
 def test_expressions_name_metrics_of_the_guide_only() -> None:
     known = {name for section in declared() for name, _ in rows(section)}
-    asked = named(list(expressions()))
-    assert len(asked) > 30
-    assert asked - known == set()
+    named_metrics = named(list(expressions()))
+    assert len(named_metrics) > 30
+    assert named_metrics - known == set()
     variables = [variable["definition"] for variable in dashboard()["templating"]["list"][1:]]
     assert named(variables) == {"headrace_info"}
 

@@ -68,9 +68,9 @@ def test_the_first_stream_has_what_came_since_the_run_before(reader: Reader, pla
         """The operations of a run."""
         reader.follow(block(FIRST, "writeStream"))
         lines = [line for file in place.glob("printed/*.json") for line in file.open()]
-        made = sorted(json.loads(line)["op"] for line in lines if line not in printed)
+        operations = sorted(json.loads(line)["op"] for line in lines if line not in printed)
         printed.extend(lines)
-        return made
+        return operations
 
     assert run() == ["r"] * 5
     reader.shop.run(block(FIRST, "UPDATE"))
@@ -126,8 +126,8 @@ def test_the_sinks_of_the_page_get_the_events(reader: Reader, place: Path) -> No
     reader.terminal.run(command_of_files)
     reader.terminal.type("headrace slots drop application.properties")
     table, exact, count, packages, each = blocks(SINKS, "python")
-    own = {'"events"': '"events-of-sink"', '"log"': f'"{place}/event-log"'}
-    reader.terminal = reader.terminal.with_substitutes(own)
+    substitutes = {'"events"': '"events-of-sink"', '"log"': f'"{place}/event-log"'}
+    reader.terminal = reader.terminal.with_substitutes(substitutes)
     reader.follow(table)
     reader.follow(exact)
     reader.follow(count)
@@ -144,14 +144,14 @@ def test_the_sinks_of_the_page_get_the_events(reader: Reader, place: Path) -> No
 
 def test_kafka_gets_each_event_once(reader: Reader, place: Path, kafka: KafkaServer) -> None:
     configuration, creation = blocks(KAFKA, "properties")
-    own = {
+    substitutes = {
         "kafka:9092": kafka.address,
         "dbname=shop": f"dbname=shop\ndebezium.source.database.port={reader.shop.server.port}",
         "user=debezium": "user=cdc",
         "PGPASSWORD": "CDC_PASSWORD",
         "replication.factor=3": "replication.factor=1",
     }
-    terminal = reader.terminal.with_substitutes(own)
+    terminal = reader.terminal.with_substitutes(substitutes)
     shutil.rmtree(place / "state", ignore_errors=True)  # of another page
     terminal.write("application.properties", configuration, terminal.text(creation))
     commands = block(KAFKA, "headrace check application.properties").commands

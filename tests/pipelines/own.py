@@ -30,10 +30,10 @@ _SHAPES = PerShape(_with_length)
 @transform(ordering=Ordering.KEEPS_KEY)
 def with_length(records: Records, options: Mapping[str, str]) -> Iterable[Records]:
     """Adds the length of `v`; refuses records whose `v` is the text of the option `refused`."""
-    made = _SHAPES(records.shape)
-    if made is None:
+    extended_shape = _SHAPES(records.shape)
+    if extended_shape is None:
         return [records]
-    shape, text, length = made
+    shape, text, length = extended_shape
     texts = values(records, text)
     if options.get("refused") in texts.to_pylist():
         raise HeadraceError("own.refused", "v is refused", "Write something else.")

@@ -22,8 +22,8 @@ class Stream:
     def __init__(self, spark: SparkSession, folder: Path, properties: Mapping[str, str]) -> None:
         self._spark, self._folder = spark, folder
         headrace.register(spark)
-        own = {"headrace.checkpoint.dir": str(folder / "checkpoint")}
-        self.options = headrace.options(JSON | own | dict(properties))
+        checkpoint_properties = {"headrace.checkpoint.dir": str(folder / "checkpoint")}
+        self.options = headrace.options(JSON | checkpoint_properties | dict(properties))
 
     def frame(self) -> DataFrame:
         return self._spark.readStream.format("headrace").options(**self.options).load()

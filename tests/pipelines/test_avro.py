@@ -87,15 +87,15 @@ def folded(
     rows: list[dict[str, Any]], topic: str, decoded: Callable[[bytes], Any]
 ) -> dict[int, Mapping[str, Any]]:
     """The last row of each key that is not deleted."""
-    found: dict[int, Mapping[str, Any]] = {}
+    rows_by_id: dict[int, Mapping[str, Any]] = {}
     for row in rows:
         if row["topic"] == topic:
             key, value = decoded(row["key"])["id"], decoded(row["value"])
             assert value["id"] == key
-            found.pop(key, None)
+            rows_by_id.pop(key, None)
             if value.pop("__deleted") == "false":
-                found[key] = value
-    return found
+                rows_by_id[key] = value
+    return rows_by_id
 
 
 def as_shown(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -112,11 +112,11 @@ def test_a_table_in_avro_after_a_chain_is_the_table(
     stream: Callable[[Mapping[str, str]], Stream],
 ) -> None:
     database.execute(TABLES)
-    made = stream(database.properties() | CHAIN | avro(registry_server))
-    first = made.run()
+    event_stream = stream(database.properties() | CHAIN | avro(registry_server))
+    first = event_stream.run()
     assert {row["topic"] for row in first} == {"shop-orders", "shop-customers"}
     database.execute(CHANGES)
-    rows = made.run()
+    rows = event_stream.run()
     assert len(rows) > len(first)
     decoded = reader_of(registry_server)
     table = [
@@ -140,13 +140,13 @@ def test_keys_and_values_of_avro_are_columns_of_bytes_that_sinks_of_spark_take(
     stream: Callable[[Mapping[str, str]], Stream],
 ) -> None:
     database.execute(TABLES)
-    made = stream(database.properties() | avro(registry_server))
-    types = {field.name: field.dataType for field in made.frame().schema.fields}
+    event_stream = stream(database.properties() | avro(registry_server))
+    types = {field.name: field.dataType for field in event_stream.frame().schema.fields}
     assert (types["key"], types["value"]) == (BinaryType(), BinaryType())
     assert types["topic"] == StringType()
-    rows = made.run()
+    rows = event_stream.run()
     assert len(rows) == 550
-    assert made.written().schema["value"].dataType == BinaryType()
+    assert event_stream.written().schema["value"].dataType == BinaryType()
     decoded = reader_of(registry_server)
     assert {decoded(row["value"])["op"] for row in rows} == {"r"}
 
@@ -183,8 +183,10 @@ def test_bytes_as_they_are_make_columns_of_bytes(
         "transforms.of_value.type": "ExtractField$Value",
         "transforms.of_value.field": "raw",
     }
-    made = stream(database.properties() | raw)
-    assert {made.frame().schema[name].dataType for name in ("key", "value")} == {BinaryType()}
-    rows = made.run()
+    event_stream = stream(database.properties() | raw)
+    assert {event_stream.frame().schema[name].dataType for name in ("key", "value")} == {
+        BinaryType()
+    }
+    rows = event_stream.run()
     assert sorted(row["value"] for row in rows) == [i.to_bytes(4, "big") for i in range(1, 501)]
     assert all(row["key"] == row["value"] for row in rows)

@@ -56,9 +56,9 @@ def test_a_table_as_cloudevents_in_json(
     database: Database, stream: Callable[[Mapping[str, str]], Stream]
 ) -> None:
     database.execute(TABLE)
-    made = stream(database.properties() | OF_JSON)
-    assert made.frame().schema["value"].dataType == StringType()
-    rows = two_runs(made, lambda: database.execute(CHANGES))
+    event_stream = stream(database.properties() | OF_JSON)
+    assert event_stream.frame().schema["value"].dataType == StringType()
+    rows = two_runs(event_stream, lambda: database.execute(CHANGES))
     events = [json.loads(row["value"]) for row in rows if row["value"] is not None]
     assert operations_and_rows(events) == [
         ("r", "read"),
@@ -85,9 +85,9 @@ def test_a_table_as_cloudevents_in_avro(
         "value.converter.data.serializer.type": "avro",
         "value.converter.avro.schema.registry.url": registry_server.url,
     }
-    made = stream(database.properties() | of_avro)
-    assert made.frame().schema["value"].dataType == BinaryType()
-    rows = two_runs(made, lambda: database.execute(CHANGES))
+    event_stream = stream(database.properties() | of_avro)
+    assert event_stream.frame().schema["value"].dataType == BinaryType()
+    rows = two_runs(event_stream, lambda: database.execute(CHANGES))
     decoded = reader_of(registry_server)
     events = [decoded(row["value"]) for row in rows if row["value"] is not None]
     for event in events:

@@ -44,16 +44,16 @@ def order(number: int) -> dict[str, Any]:
 
 def row(document: dict[str, Any]) -> dict[str, Any]:
     """A document as its row says it."""
-    shown: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in document.items():
         match value:
             case ObjectId() | Decimal128():
-                shown[name] = str(value)
+                fields[name] = str(value)
             case bson.DatetimeMS():
-                shown[name] = int(value)
+                fields[name] = int(value)
             case _:
-                shown[name] = value
-    return shown
+                fields[name] = value
+    return fields
 
 
 def collection(database: MongoDatabase) -> dict[str, dict[str, Any]]:
@@ -61,8 +61,8 @@ def collection(database: MongoDatabase) -> dict[str, dict[str, Any]]:
     options: bson.CodecOptions[dict[str, Any]] = bson.CodecOptions(
         datetime_conversion=bson.codec_options.DatetimeConversion.DATETIME_MS
     )
-    found = database.collections["orders"].with_options(codec_options=options).find()
-    return {str(each["_id"]): row(each) for each in found}
+    documents = database.collections["orders"].with_options(codec_options=options).find()
+    return {str(each["_id"]): row(each) for each in documents}
 
 
 def last_rows(folder: Path) -> dict[str, dict[str, Any]]:
@@ -82,8 +82,8 @@ def test_a_collection_unwrapped_into_parquet_is_the_collection(
 ) -> None:
     orders = mongo_database.collections["orders"]
     orders.insert_many([order(number) for number in range(60)])
-    made = stream(mongo_database.properties() | UNWRAP)
-    made.run()
+    event_stream = stream(mongo_database.properties() | UNWRAP)
+    event_stream.run()
     snapshot = last_rows(tmp_path)
     assert len(snapshot) == 60
     orders.insert_many([order(number) for number in range(60, 90)])
@@ -91,6 +91,6 @@ def test_a_collection_unwrapped_into_parquet_is_the_collection(
     orders.update_many({"paid": True}, {"$inc": {"number": Int64(2**40)}})
     orders.replace_one({"number": 30}, {"number": Int64(30), "replaced": {"by": "x"}})
     orders.delete_many({"number": {"$mod": [7, 0]}})
-    made.run()
+    event_stream.run()
     assert last_rows(tmp_path) == collection(mongo_database)
     assert last_rows(tmp_path) != snapshot

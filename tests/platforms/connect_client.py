@@ -17,8 +17,8 @@ import headrace
 url, properties, place = sys.argv[1:]
 folder = Path(place)
 spark = SparkSession.builder.remote(url).getOrCreate()
-given = json.loads(properties)
-options = headrace.options(given)
+configuration = json.loads(properties)
+options = headrace.options(configuration)
 
 
 def events() -> DataFrame:
@@ -89,7 +89,7 @@ def apply() -> Any:
         "transforms.route.regex": "(.*)[.]public[.](.*)",
         "transforms.route.replacement": "$2",
     }
-    properties |= {name: text for name, text in given.items() if ".converter" in name}
+    properties |= {name: text for name, text in configuration.items() if ".converter" in name}
     routed = headrace.transforms.apply(delivered(), properties)
     return sorted({row.topic for row in routed.select(col("topic")).collect()})
 
@@ -103,9 +103,9 @@ def fail() -> Any:
     return {"code": error and error.code, "remedy": error and error.remedy, "state": status.state}
 
 
-def _status_of(wanted: Any) -> Any:
+def _status_of(condition: Any) -> Any:
     status = headrace.status(query)
-    while not wanted(status):
+    while not condition(status):
         assert status.state != "failed", status
         time.sleep(0.1)
         status = headrace.status(query)

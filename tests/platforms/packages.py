@@ -50,6 +50,9 @@ def archive_packages() -> Path:
 def with_packages(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """An environment of processes that find the packages of `folder` after their own: the rest of
     the path is first, and what both have is not taken from here."""
-    own = environment.get("PYTHONPATH", "")
+    python_path = environment.get("PYTHONPATH", "")
     site = next(place for place in sys.path if place.endswith("site-packages"))
-    return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, [own, site, str(folder)]))}
+    return {
+        **environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, [python_path, site, str(folder)])),
+    }

@@ -38,26 +38,26 @@ def _said(
     arguments: tuple[str, ...],
     environment: Mapping[str, str],
     folder: Path,
-    wanted: re.Pattern[str],
+    pattern: re.Pattern[str],
 ) -> str:
-    """The message of a process of the cluster when it is ready: the last group of `wanted`."""
+    """The message of a process of the cluster when it is ready: the last group of `pattern`."""
     name, *rest = arguments
     command = [str(spark_home() / "bin/spark-class"), f"org.apache.spark.deploy.{name}", *rest]
     process = subprocess.Popen(
         command, cwd=folder, env=dict(environment), text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    found: SimpleQueue[str | None] = SimpleQueue()
+    answers: SimpleQueue[str | None] = SimpleQueue()
     said: list[str] = []
 
     def read() -> None:
         assert process.stderr is not None
         for line in process.stderr:
             said.append(line)
-            match = wanted.search(line)
+            match = pattern.search(line)
             if match is not None:
-                found.put(match[match.lastindex or 0])
-        found.put(None)
+                answers.put(match[match.lastindex or 0])
+        answers.put(None)
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
@@ -69,6 +69,6 @@ def _said(
         (folder / f"{name}.log").write_text("".join(said))
 
     processes.callback(end)
-    answer = found.get(timeout=300)
+    answer = answers.get(timeout=300)
     assert answer is not None, "".join(said[-50:])
     return answer

@@ -68,9 +68,9 @@ def test_a_client_streams_and_knows_what_its_query_does(tmp_path: Path) -> None:
             assert step("available_now") == {"rows": 3, "error": "None"}
             assert step("stream")["state"] == "streaming"
             server.execute("UPDATE t SET v = 'B' WHERE id = 2; DELETE FROM t WHERE id = 3")
-            seen = step("await_rows")
-            assert seen["seen"] >= 2
-            assert seen["source"] == {"plugin": "postgres", "server": "shop"}
+            stream_state = step("await_rows")
+            assert stream_state["seen"] >= 2
+            assert stream_state["source"] == {"plugin": "postgres", "server": "shop"}
             server.stop()
             lost = step("lose")
             assert lost["error"] == "postgresql.connection_lost"

@@ -80,12 +80,12 @@ def test_spark_submit_takes_the_environment_to_workers_without_headrace(tmp_path
 def _pythons_of_executors(run: subprocess.Popen[bytes], folder: Path) -> set[Path]:
     """The origins of the Pythons that ran below the workers' folders, which were all called by the
     path of the archive."""
-    found: set[Path] = set()
+    pythons: set[Path] = set()
     while run.poll() is None:
         for process in psutil.process_iter(["cmdline", "cwd"]):
             command, place = process.info["cmdline"] or (), process.info["cwd"] or ""
             if "-m" in command and "/worker-" in place and place.startswith(str(folder)):
                 assert command[0] == _SHIPPED, command
-                found.add(Path(place))
+                pythons.add(Path(place))
         time.sleep(0.2)
-    return found
+    return pythons

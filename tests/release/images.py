@@ -82,7 +82,7 @@ class Stage:
     def expand(self, text: str) -> str:
         """A text with the values of `$NAME`."""
         known = self.arguments | self.environment
-        return re.sub(r"\$\{?(\w+)\}?", lambda found: known.get(found[1], ""), text)
+        return re.sub(r"\$\{?(\w+)\}?", lambda match: known.get(match[1], ""), text)
 
     def path(self, text: str) -> Path:
         """A path of the image, in `upper`."""

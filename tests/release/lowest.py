@@ -24,23 +24,25 @@ _BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?>=(?P<version>[\d.]+)")
 
 def bounds(project: dict[str, Any]) -> dict[str, str]:
     """The lowest versions by name."""
-    found: dict[str, str] = {}
+    lowest_versions: dict[str, str] = {}
     for text in _requirements(project):
         bound = _BOUND.match(text)
         if bound is not None:
-            found[_normal(bound["name"])] = bound["version"]
-    return found
+            lowest_versions[_normal(bound["name"])] = bound["version"]
+    return lowest_versions
 
 
 def constraints(project: dict[str, Any], pinned: str) -> str:
     """The lines for pip; `pinned` are those of `constraints.txt`."""
     lowest = bounds(project)
-    kept = [
+    other_lines = [
         line
         for line in pinned.splitlines()
         if _normal(line.partition("==")[0]) not in lowest.keys() | FOLLOWING
     ]
-    return "".join(f"{line}\n" for line in (*(f"{n}=={v}" for n, v in lowest.items()), *kept))
+    return "".join(
+        f"{line}\n" for line in (*(f"{n}=={v}" for n, v in lowest.items()), *other_lines)
+    )
 
 
 def _requirements(project: dict[str, Any]) -> Iterator[str]:
@@ -55,5 +57,5 @@ def _normal(name: str) -> str:
 
 
 if __name__ == "__main__":
-    given = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    print(constraints(given, (ROOT / "constraints.txt").read_text()), end="")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    print(constraints(project, (ROOT / "constraints.txt").read_text()), end="")

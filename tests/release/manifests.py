@@ -37,8 +37,8 @@ def rendered(folder: Path) -> list[Manifest]:
 
 def container() -> Manifest:
     """The only container of the base's pod."""
-    (found,) = pod()["containers"]
-    return dict(found)
+    (only_container,) = pod()["containers"]
+    return dict(only_container)
 
 
 def pod() -> Manifest:

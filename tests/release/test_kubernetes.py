@@ -107,12 +107,12 @@ def test_the_configuration_is_taken_with_files_of_the_secret(folder: str, tmp_pa
     text = (FOLDER / folder / "application.properties").read_text()
     references = re.findall(r"\$\{dir:/secrets:(\w+)\}", text)
     assert references == ["user", "password"]
-    (made,) = read(FOLDER / "example/kustomization.yaml")["secretGenerator"]
-    assert {each.partition("=")[0] for each in made["literals"]} == {*references}
+    (generated_secret,) = read(FOLDER / "example/kustomization.yaml")["secretGenerator"]
+    assert {each.partition("=")[0] for each in generated_secret["literals"]} == {*references}
     for name in references:
         (tmp_path / name).write_text(f"the {name}")
-    given = read_text(text.replace("/secrets", str(tmp_path)))
-    config: Any = parse_configuration(given)
+    properties = read_text(text.replace("/secrets", str(tmp_path)))
+    config: Any = parse_configuration(properties)
     assert config.warnings == ()
     assert config.database_user == "the user"
     assert "the password" not in repr(config)

@@ -20,8 +20,8 @@ def requirements() -> list[Requirement]:
     extras = PROJECT["optional-dependencies"]
     texts = [text for extra, texts in extras.items() if extra not in TOOLS
              for text in texts]  # fmt: skip
-    found = map(Requirement, [*PROJECT["dependencies"], *texts])
-    return [each for each in found if not each.name.startswith("headrace")]
+    all_requirements = map(Requirement, [*PROJECT["dependencies"], *texts])
+    return [each for each in all_requirements if not each.name.startswith("headrace")]
 
 
 @pytest.mark.parametrize("requirement", requirements(), ids=str)

@@ -22,21 +22,21 @@ TARGET = re.compile(r"make ([a-z][a-z0-9-]*)( [A-Z]+=[\w.-]+)*")
 
 
 def jobs(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(file.read_text())["jobs"]
-    return found
+    job_definitions: dict[str, Any] = yaml.safe_load(file.read_text())["jobs"]
+    return job_definitions
 
 
 def commands(file: Path) -> list[str]:
     """The commands of a workflow's steps, those of a matrix for each value."""
-    found: list[str] = []
+    step_commands: list[str] = []
     for job in jobs(file).values():
         targets = job.get("strategy", {}).get("matrix", {}).get("target", [])
         for step in job["steps"]:
             if step.get("run") == "${{ matrix.target }}":
-                found += targets
+                step_commands += targets
             elif "run" in step:
-                found.append(step["run"])
-    return found
+                step_commands.append(step["run"])
+    return step_commands
 
 
 def test_there_is_one_for_tests_one_for_the_night_and_one_for_releases() -> None:
@@ -68,9 +68,9 @@ def test_each_step_calls_one_target_that_the_makefile_has(file: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), re.M))
     assert commands(file)
     for command in commands(file):
-        found = TARGET.fullmatch(command)
-        assert found is not None, command
-        assert found[1] in targets
+        match = TARGET.fullmatch(command)
+        assert match is not None, command
+        assert match[1] in targets
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -55,8 +55,8 @@ class _Spark:
 
     def _of_processes(self) -> dict[str, str]:
         context: Any = self._session.sparkContext
-        found: dict[str, str] = context.environment
-        return found
+        environment: dict[str, str] = context.environment
+        return environment
 
     def take_place(self) -> None:
         """Gives this session to command lines from here on."""
@@ -90,14 +90,18 @@ class _Spark:
     ) -> SparkSession:
         assert jvm is not None
         go_on()
-        given = {name: text for name, text in settings.items() if name not in _OF_EVERY_RUN}
+        spark_settings = {
+            name: text for name, text in settings.items() if name not in _OF_EVERY_RUN
+        }
         assert master is None or master.startswith("local["), "it is one process"
-        assert all(name.startswith("spark.sql.") for name in given), f"not of a session: {given}"
-        for name in self._set - given.keys():
+        assert all(name.startswith("spark.sql.") for name in spark_settings), (
+            f"not of a session: {spark_settings}"
+        )
+        for name in self._set - spark_settings.keys():
             self._session.conf.unset(name)
-        for name, text in given.items():
+        for name, text in spark_settings.items():
             self._session.conf.set(name, text)
-        self._set = set(given)
+        self._set = set(spark_settings)
         self._environment.clear()
         self._environment |= self._inherited | {
             name: text
@@ -156,7 +160,7 @@ class _Caller:
     @contextlib.contextmanager
     def _surroundings(self) -> Iterator[None]:
         """The caller's streams, folder and environment are those of this process."""
-        kept = [os.dup(number) for number in range(3)]
+        descriptors = [os.dup(number) for number in range(3)]
         folder, environment = Path.cwd(), dict(os.environ)
         for number, stream in enumerate(self._streams):
             os.dup2(stream, number)
@@ -169,7 +173,7 @@ class _Caller:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError):
                     stream.flush()
-            for number, former in enumerate(kept):
+            for number, former in enumerate(descriptors):
                 os.dup2(former, number)
                 os.close(former)
             os.chdir(folder)

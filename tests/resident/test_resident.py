@@ -18,11 +18,15 @@ pytestmark = pytest.mark.spark
 def test_streams_and_status_are_those_of_the_caller(
     words: tuple[str, ...], resident: Resident
 ) -> None:
-    own = subprocess.run(
+    process_run = subprocess.run(
         [sys.executable, "-m", "headrace.cli", *words], capture_output=True, text=True, check=False
     )
-    done = resident.run(*words)
-    assert (done.returncode, done.stdout, done.stderr) == (own.returncode, own.stdout, own.stderr)
+    resident_run = resident.run(*words)
+    assert (resident_run.returncode, resident_run.stdout, resident_run.stderr) == (
+        process_run.returncode,
+        process_run.stdout,
+        process_run.stderr,
+    )
 
 
 def test_a_signal_and_the_end_of_a_caller_end_its_query_and_not_the_resident(

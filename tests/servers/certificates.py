@@ -16,11 +16,11 @@ class Certificate(NamedTuple):
     @classmethod
     def make(cls, folder: Path) -> Certificate:
         """A new one, valid for two days."""
-        made = cls(folder / "certificate.pem", folder / "key.pem")
+        certificate = cls(folder / "certificate.pem", folder / "key.pem")
         subprocess.run(
             ["openssl", "req", "-new", "-x509", "-nodes", "-days", "2", "-subj", "/CN=localhost",
              "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-newkey", "rsa:2048",
-             "-keyout", made.key, "-out", made.file],
+             "-keyout", certificate.key, "-out", certificate.file],
             check=True, capture_output=True,
         )  # fmt: skip
-        return made
+        return certificate

@@ -245,8 +245,8 @@ class RotatingKafka(SecuredKafka):
         admin = self._admin()  # has to outlive what it promises
         kind = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
         changed = UserScramCredentialUpsertion(self.rotating, kind, password.encode())
-        for done in admin.alter_user_scram_credentials([changed]).values():
-            done.result(timeout=120)
+        for future in admin.alter_user_scram_credentials([changed]).values():
+            future.result(timeout=120)
 
     def restart(self) -> None:
         """Every connection is cut."""

@@ -162,11 +162,11 @@ class SpareDatabases:
         with self._server.connect() as admin:
             while self._spare:
                 spare = self._spare.pop()
-                made, uses = self._made.pop(spare)
+                creation_xid, uses = self._made.pop(spare)
                 # A session may outlive its client for longer than the server waits.
                 with suppress(psycopg.errors.ObjectInUse):
                     admin.execute(f'ALTER DATABASE "{spare}" RENAME TO "{name}"'.encode())
-                    self._made[name] = made, uses + 1
+                    self._made[name] = creation_xid, uses + 1
                     return
             admin.execute(f'CREATE DATABASE "{name}"'.encode())
             row = admin.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
@@ -176,14 +176,14 @@ class SpareDatabases:
     def give(self, name: str) -> bool:
         """The database of that name, whose test is over, is emptied for the next one; False: it is
         to be dropped."""
-        made, uses = self._made.get(name, (0, _USES))
-        if uses >= _USES or not self._is_emptied(name, made):
+        creation_xid, uses = self._made.get(name, (0, _USES))
+        if uses >= _USES or not self._is_emptied(name, creation_xid):
             self._made.pop(name, None)
             return False
         self._spare.append(name)
         return True
 
-    def _is_emptied(self, name: str, made: int) -> bool:
+    def _is_emptied(self, name: str, creation_xid: int) -> bool:
         try:
             with self._server.connect(name) as connection:
                 connection.execute("SET lock_timeout = '5s'; SET client_min_messages = 'error'")
@@ -191,7 +191,7 @@ class SpareDatabases:
                 if count > _MOST_RELATIONS or not _is_free(connection):
                     return False
                 connection.execute(_EMPTY.encode())
-                row = connection.execute(_IS_EMPTY.encode(), {"made": made}).fetchone()
+                row = connection.execute(_IS_EMPTY.encode(), {"made": creation_xid}).fetchone()
                 return row == (True,)
         except psycopg.Error:
             return False

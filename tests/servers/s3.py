@@ -75,8 +75,8 @@ class S3Server:
     def _printed(self) -> list[str]:
         printed: IO[str] | None = self._process.stdout
         assert printed is not None
-        found: list[str] = json.loads(printed.readline())
-        return found
+        words: list[str] = json.loads(printed.readline())
+        return words
 
     def bucket(self) -> str:
         """A new bucket."""
@@ -121,5 +121,5 @@ class S3Server:
     def objects(self, folder: str) -> dict[str, Any]:
         """The sizes of the objects in a folder, `BUCKET/KEY`, by their paths."""
         selector = pyarrow.fs.FileSelector(folder, recursive=True, allow_not_found=True)
-        found = self.filesystem.get_file_info(selector)
-        return {each.path: each.size for each in found if each.is_file}
+        file_infos = self.filesystem.get_file_info(selector)
+        return {each.path: each.size for each in file_infos if each.is_file}

@@ -121,13 +121,13 @@ class ScriptedServer:
         if name.lower() in ("hello", "ismaster"):
             return self._hello()
         self.commands.append(command)
-        own: dict[str, Answer] = {
+        own_answers: dict[str, Answer] = {
             "buildInfo": lambda _: {"versionArray": [*self.version, 0]},
             "ping": lambda _: {},
             "endSessions": lambda _: {},
             "killCursors": lambda _: {},
         }
-        answer = (own | dict(self.answers)).get(name, lambda _: None)(command)
+        answer = (own_answers | dict(self.answers)).get(name, lambda _: None)(command)
         if answer is None:
             text = f"no such command: '{name}'"
             return {"ok": 0.0, "code": 59, "codeName": "CommandNotFound", "errmsg": text}

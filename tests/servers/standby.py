@@ -34,11 +34,11 @@ def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
 def running_transactions_logged(primary: PostgresServer) -> Iterator[None]:
     """A slot on a standby waits for the primary to log its running transactions, which an idle
     one does not."""
-    done = threading.Event()
+    ended = threading.Event()
 
     def log_snapshots() -> None:
         with primary.connect() as connection:
-            while not done.wait(0.2):
+            while not ended.wait(0.2):
                 connection.execute("SELECT pg_log_standby_snapshot()")
 
     thread = threading.Thread(target=log_snapshots)
@@ -46,7 +46,7 @@ def running_transactions_logged(primary: PostgresServer) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        ended.set()
         thread.join()
 
 

@@ -45,10 +45,10 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def _started(home: Path, *arguments: str) -> list[str]:
-    done = subprocess.run(
+    completed = subprocess.run(
         [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
     )
-    return done.stdout.splitlines()
+    return completed.stdout.splitlines()
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -108,7 +108,7 @@ def test_a_session_starts_on_the_machines_java() -> None:
 
 
 def _session_java(environment: dict[str, str]) -> int:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", _SESSION],
         env=environment,
         capture_output=True,
@@ -116,9 +116,9 @@ def _session_java(environment: dict[str, str]) -> int:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("java "), done.stdout
-    return int(done.stdout.split()[1])
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("java "), completed.stdout
+    return int(completed.stdout.split()[1])
 
 
 @pytest.mark.spark

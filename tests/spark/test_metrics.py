@@ -29,19 +29,19 @@ def test_a_driver_reads_the_metrics_of_its_query(
     frame = spark.readStream.format("headrace").options(**options).load()
     writer = frame.writeStream.format("noop")
     query = writer.option("checkpointLocation", checkpoint).start()
-    deadline, written, found = time.monotonic() + WITHIN_S, False, None
+    deadline, written, metrics = time.monotonic() + WITHIN_S, False, None
     while query.exception() is None and time.monotonic() < deadline:
-        found = headrace.metrics(query)
-        if found and found.streaming["TotalNumberOfEventsSeen"] >= 7:
+        metrics = headrace.metrics(query)
+        if metrics and metrics.streaming["TotalNumberOfEventsSeen"] >= 7:
             break
-        if found and found.snapshot["SnapshotCompleted"] and not written:
+        if metrics and metrics.snapshot["SnapshotCompleted"] and not written:
             written = True
             source.insert(51, 57, "live")
         time.sleep(0.2)
     query.stop()
-    assert found is not None
-    assert found.snapshot["SnapshotCompleted"]
-    assert found.streaming["TotalNumberOfCreateEventsSeen"] == 7
-    assert found.streaming["CapturedTables"] == [source.topic.removeprefix("s.")]
-    assert found.streaming["Connected"]
-    assert source.metrics <= found.streaming.keys()
+    assert metrics is not None
+    assert metrics.snapshot["SnapshotCompleted"]
+    assert metrics.streaming["TotalNumberOfCreateEventsSeen"] == 7
+    assert metrics.streaming["CapturedTables"] == [source.topic.removeprefix("s.")]
+    assert metrics.streaming["Connected"]
+    assert source.metrics <= metrics.streaming.keys()

@@ -141,16 +141,16 @@ def test_a_range_that_is_planned_again_takes_the_same_ids_along(
     stream = Stream(database, door, monkeypatch, snapshot_mode="no_data")
     stream.reader.step()
     database.execute("INSERT INTO orders VALUES (5, 50)")
-    taken = []
+    schema_ids = []
     for _ in range(2):
         partitions = stream.partitions()
         while not partitions:
             stream.reader.step()
             partitions = stream.partitions()
-        taken.append([pickle.loads(partition).schema_ids for partition in partitions])
+        schema_ids.append([pickle.loads(partition).schema_ids for partition in partitions])
         stream.reader.restart()
         stream.start()
-    assert taken[0] == taken[1] != [{}]
+    assert schema_ids[0] == schema_ids[1] != [{}]
 
 
 def test_what_only_values_show_is_asked_for_once_per_worker(

@@ -88,8 +88,8 @@ def mode(path: Path) -> int:
 def sockets(process: psutil.Process) -> list[Path]:
     """Paths of the sockets that a process and its children have."""
     everything = [process, *process.children(recursive=True)]
-    found = [c.laddr for p in everything for c in p.net_connections(kind="unix")]
-    return [Path(path) for path in found if isinstance(path, str) and path.endswith(".sock")]
+    addresses = [c.laddr for p in everything for c in p.net_connections(kind="unix")]
+    return [Path(path) for path in addresses if isinstance(path, str) and path.endswith(".sock")]
 
 
 def test_every_process_has_a_folder_of_its_own_which_nobody_else_may_enter(start: Start) -> None:
@@ -137,10 +137,10 @@ def test_a_path_that_is_too_long_for_sockets_is_not_used(start: Start, temporary
 def test_the_sockets_of_a_session_lie_in_its_folder(start: Start, temporary: Path) -> None:
     process = start(SESSION)
     assert line(process) == "ready"
-    found = sockets(psutil.Process(process.pid))
+    socket_paths = sockets(psutil.Process(process.pid))
     root = temporary / f"headrace-{os.geteuid()}"
-    assert found
-    assert {path.parent.parent for path in found} == {root}
+    assert socket_paths
+    assert {path.parent.parent for path in socket_paths} == {root}
     assert mode(root) == 0o700
     process.kill()
     process.wait()

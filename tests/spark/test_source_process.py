@@ -54,8 +54,8 @@ def test_the_process_ends_with_its_driver_whatever_it_waits_for(
 
 
 def test_sigterm_closes_what_was_interrupted_under_a_lock() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]  # nobody answers there from here on
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]  # nobody answers there from here on
     run = subprocess.run(
         [sys.executable, "-c", TERMINATED, str(port)],
         capture_output=True, text=True, check=False, timeout=30,

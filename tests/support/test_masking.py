@@ -128,11 +128,13 @@ def test_parts_of_a_statement_are_masked_as_the_whole_and_cut_where_they_were(
     assert masked == "insert into {}.{}({}) values ('{}');".format(*names, MASKS.text(value))
     data = whole.encode()
     parts = [data[at : at + size].decode(errors=KEPT) for at in range(0, len(data), size)]
-    found = MASKS.parts(parts)
-    assert len(found) == len(parts)
-    assert "".join(found).encode(errors=KEPT).decode() == masked
+    masked_parts = MASKS.parts(parts)
+    assert len(masked_parts) == len(parts)
+    assert "".join(masked_parts).encode(errors=KEPT).decode() == masked
     if size == 40 and len(masked.encode()) == len(data):
-        assert [len(piece.encode(errors=KEPT)) for piece in found[:-1]] == [size] * (len(found) - 1)
+        assert [len(piece.encode(errors=KEPT)) for piece in masked_parts[:-1]] == [size] * (
+            len(masked_parts) - 1
+        )
 
 
 def test_parts_that_are_cut_between_characters_stay_so() -> None:
@@ -164,8 +166,8 @@ def test_what_does_not_begin_as_a_statement_is_masked_as_a_text(text: str) -> No
 
 def test_parts_of_large_values_of_a_workload_are_shown() -> None:
     text = " buf_c := 'small'; \n  dbms_lob.write(loc_c, 5, 1, buf_c);"
-    own = frozenset({"BUF_C", "LOC_C", "DBMS_LOB", "WRITE"})
-    assert MASKS.parts([text], own) == [text]
+    workload_names = frozenset({"BUF_C", "LOC_C", "DBMS_LOB", "WRITE"})
+    assert MASKS.parts([text], workload_names) == [text]
 
 
 def test_statements_of_rows_are_put_together_by_what_goes_on() -> None:

@@ -29,5 +29,5 @@ class Replica:
         """Whether it has the rows of the table after the changes of `blocks`, each once."""
         rows = self._lake.found(self._namespace, self._name) or []
         names = dict(map(self._database.id_and_name, rows))
-        wanted = rows_after(change for block in blocks for change in changes_of(block))
-        return names == wanted and len(rows) == len(wanted)
+        expected_names = rows_after(change for block in blocks for change in changes_of(block))
+        return names == expected_names and len(rows) == len(expected_names)

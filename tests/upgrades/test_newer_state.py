@@ -53,5 +53,5 @@ def test_state_of_a_newer_release_is_refused(
         read(tmp_path)
     assert raised.value.code == code
     assert raised.value.remedy
-    kept = [json.loads(path.read_text()) for path in tmp_path.iterdir() if path.is_file()]
-    assert kept in ([], [NEWER])
+    file_contents = [json.loads(path.read_text()) for path in tmp_path.iterdir() if path.is_file()]
+    assert file_contents in ([], [NEWER])

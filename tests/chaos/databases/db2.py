@@ -190,8 +190,8 @@ class ChaosDb2(ChaosDatabase):
         return before
 
     def rows(self, collection: str) -> dict[int, Row]:
-        found = self.database.execute(f"SELECT * FROM {self._table(collection)}")
-        return {row[0]: _row(collection, row) for row in found}
+        rows = self.database.execute(f"SELECT * FROM {self._table(collection)}")
+        return {row[0]: _row(collection, row) for row in rows}
 
     def close(self) -> None:
         """The Capture program ends."""

@@ -163,7 +163,7 @@ class ChaosMongo(ChaosDatabase):
 
     def rows(self, collection: str) -> dict[int, Row]:
         with self.server.connect() as client:
-            return {found["_id"]: found for found in client[_BANK][collection].find()}
+            return {document["_id"]: document for document in client[_BANK][collection].find()}
 
     def _time(self) -> Timestamp:
         with self.server.connect() as client:

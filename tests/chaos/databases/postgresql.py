@@ -145,5 +145,5 @@ class ChaosPostgres(ChaosDatabase):
                 yield lsn, operation
 
     def rows(self, collection: str) -> dict[int, Row]:
-        found = self.server.execute(f"SELECT to_json(x) FROM {collection} x")
-        return {row["id"]: row for (row,) in found}
+        rows = self.server.execute(f"SELECT to_json(x) FROM {collection} x")
+        return {row["id"]: row for (row,) in rows}

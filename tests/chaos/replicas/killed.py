@@ -51,13 +51,13 @@ def _killing(place: str, function: Callable[..., Any], count: int) -> Callable[.
 
     def called(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
-        made = function(*arguments, **named)
+        returned = function(*arguments, **named)
         calls += 1
         if calls == count:
             if place == "expired":
                 _expire(*arguments[:1])
             os.kill(os.getpid(), signal.SIGKILL)
-        return made
+        return returned
 
     return called
 

@@ -77,19 +77,22 @@ class ReplicaRun(Run):
         """Compare replicas with their source, row by row; gives how many rows there are."""
         counts = {}
         for table in tables or TABLES:
-            wanted = Counter(map(_text, self.database.expected(table)))
-            found = Counter(map(_text, self.shown(table)))
-            lost, more = (sorted(those.elements()) for those in (wanted - found, found - wanted))
-            said = f"{table}, {wanted.total()} rows: "
+            expected_rows = Counter(map(_text, self.database.expected(table)))
+            replica_rows = Counter(map(_text, self.shown(table)))
+            lost, more = (
+                sorted(difference.elements())
+                for difference in (expected_rows - replica_rows, replica_rows - expected_rows)
+            )
+            said = f"{table}, {expected_rows.total()} rows: "
             assert not lost, f"{said}{len(lost)} are lost: {lost[:3]}; {len(more)}: {more[:3]}"
             assert not more, f"{said}{len(more)} more are there: {more[:3]}"
-            counts[table] = wanted.total()
+            counts[table] = expected_rows.total()
         return counts
 
 
 def _text(row: dict[str, object]) -> str:
-    shown = {name: _plain(value) for name, value in row.items()}
-    return repr(sorted(shown.items()))
+    plain_values = {name: _plain(value) for name, value in row.items()}
+    return repr(sorted(plain_values.items()))
 
 
 def _plain(value: object) -> object:

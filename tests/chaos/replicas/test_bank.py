@@ -41,13 +41,13 @@ IN_MAKE_TEST = (("postgresql", "iceberg"), ("mongodb", "delta"))
 PAIRS = [(database, lake) for database in MARKS for lake in LAKES]
 
 
-def pairs(those: Sequence[tuple[str, str]]) -> pytest.MarkDecorator:
+def pairs(combinations: Sequence[tuple[str, str]]) -> pytest.MarkDecorator:
     """Tests of databases and table formats."""
     return pytest.mark.parametrize(
         ("bank", "run"),
         [
             pytest.param(database, lake, marks=MARKS[database], id=f"{database}-{lake}")
-            for database, lake in those
+            for database, lake in combinations
         ],
         indirect=True,
     )
@@ -70,9 +70,9 @@ def bank(request: pytest.FixtureRequest) -> Iterator[Bank]:
             request.getfixturevalue("derby_server")  # may skip
             from tests.chaos.replicas.banks.db2 import Db2Bank  # it needs IBM's driver
 
-            made = Db2Bank(running.enter_context(DerbyServer()))
-            running.callback(made.close)
-            yield made
+            db2_bank = Db2Bank(running.enter_context(DerbyServer()))
+            running.callback(db2_bank.close)
+            yield db2_bank
         else:
             from tests.chaos.replicas.banks.oracle import OracleBank
 
@@ -81,9 +81,9 @@ def bank(request: pytest.FixtureRequest) -> Iterator[Bank]:
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest, bank: Bank, tmp_path: Path) -> Iterator[ReplicaRun]:
-    made = ReplicaRun(bank, tmp_path, request.param)
-    yield made
-    made.close()
+    replica_run = ReplicaRun(bank, tmp_path, request.param)
+    yield replica_run
+    replica_run.close()
 
 
 def survive(run: ReplicaRun, kills: Sequence[Kill], seed: int) -> None:

@@ -59,8 +59,8 @@ class KeptRun(ReplicaRun):
             rows = _folded(rows)
         else:
             rows = [row for row in rows if row["is_current"]]
-        own = OWN_COLUMNS[self.mode]
-        return [{name: row[name] for name in row if name not in own} for row in rows]
+        own_columns = OWN_COLUMNS[self.mode]
+        return [{name: row[name] for name in row if name not in own_columns} for row in rows]
 
 
 def _folded(log: Rows) -> Rows:
@@ -91,8 +91,8 @@ def sums(mode: str, rows: Rows) -> list[tuple[str, int]]:
     """The position of the end of each transaction, and the sum of the balances there."""
     changes = sorted(balances(mode, rows), key=lambda change: change[1])
     total, ends = 0, []
-    for _, those in groupby(changes, key=lambda change: change[0]):
-        transaction = list(those)
+    for _, group in groupby(changes, key=lambda change: change[0]):
+        transaction = list(group)
         total += sum(amount for _, _, amount in transaction)
         ends.append((transaction[-1][1], total))
     return ends
@@ -102,9 +102,9 @@ def sums(mode: str, rows: Rows) -> list[tuple[str, int]]:
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeptRun]:
     lake, mode = request.param.split("-")
     with PostgresServer() as server:
-        made = KeptRun(PostgresBank(server), tmp_path, lake, mode)
-        yield made
-        made.close()
+        kept_run = KeptRun(PostgresBank(server), tmp_path, lake, mode)
+        yield kept_run
+        kept_run.close()
 
 
 def test_balances_have_their_sum_at_the_end_of_each_transaction_after_ten_kills(

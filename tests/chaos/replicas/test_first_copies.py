@@ -33,9 +33,12 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Replicated]:
         "headrace_snapshot_chunk_bytes": "300kB",
         "headrace_range_direct_max_bytes": "0",
     }
-    with PostgresServer() as server, replicated(server, lake, tmp_path, "copied", **more) as made:
-        made.execute(TABLE)
-        yield made
+    with (
+        PostgresServer() as server,
+        replicated(server, lake, tmp_path, "copied", **more) as replica_run,
+    ):
+        replica_run.execute(TABLE)
+        yield replica_run
 
 
 def test_no_row_of_a_copy_that_was_killed_has_a_value_too_early(run: Replicated) -> None:

@@ -53,14 +53,14 @@ _REPORT = "a process was killed while it committed files"
 
 @pytest.fixture(params=["iceberg", "delta"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Replicated]:
-    kept = {"headrace_sink_compact_commits": "1000000", "headrace_range_max_rows": "20000"}
+    properties = {"headrace_sink_compact_commits": "1000000", "headrace_range_max_rows": "20000"}
     with (
         PostgresServer() as server,
-        replicated(server, request.param, tmp_path, "maintained", **kept) as made,
+        replicated(server, request.param, tmp_path, "maintained", **properties) as replica_run,
     ):
-        made.execute(ROWS)
-        write_small_files(made)
-        yield made
+        replica_run.execute(ROWS)
+        write_small_files(replica_run)
+        yield replica_run
 
 
 def write_small_files(run: Replicated) -> None:
@@ -96,11 +96,11 @@ def kill(run: Replicated, place: str) -> set[Path]:
 
 
 def maintain(run: Replicated) -> str:
-    done = run.maintain()
-    assert done.returncode == 0, done.stderr
+    completed = run.maintain()
+    assert completed.returncode == 0, completed.stderr
     assert run.difference("t") == ""
     assert not notes(run)
-    return done.stdout + done.stderr
+    return completed.stdout + completed.stderr
 
 
 def test_files_of_a_killed_maintenance_are_deleted_by_the_next_one(run: Replicated) -> None:

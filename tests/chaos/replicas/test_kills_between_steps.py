@@ -88,10 +88,10 @@ class Killed:
     def assert_equal(self, *tables: str) -> None:
         """Compare replicas with their source, row by row."""
         for table in tables or TABLES:
-            wanted = self.database.execute(f"SELECT id, note, stage FROM {table} ORDER BY id")
+            source_rows = self.database.execute(f"SELECT id, note, stage FROM {table} ORDER BY id")
             rows = self.lake.rows("public", table)
-            found = sorted((row["id"], row["note"], row["stage"]) for row in rows)
-            assert found == wanted, f"{table}: {self.said()}"
+            replica_rows = sorted((row["id"], row["note"], row["stage"]) for row in rows)
+            assert replica_rows == source_rows, f"{table}: {self.said()}"
 
     def versions(self) -> dict[str, str]:
         """The snapshot or version of each table."""
@@ -129,8 +129,8 @@ def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
     assert run.run("expired" if is_iceberg else "committed", 2) == -signal.SIGKILL, run.said()
     run.assert_equal()
     changed = run.versions()
-    kept = {table: lake.commits("public", table) for table in TABLES}
-    assert kept == dict.fromkeys(TABLES, 1 if is_iceberg else 2), copied
+    commits = {table: lake.commits("public", table) for table in TABLES}
+    assert commits == dict.fromkeys(TABLES, 1 if is_iceberg else 2), copied
 
     run.change()
     # That change comes again, and neither table is written again; then the next one.
@@ -139,12 +139,12 @@ def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
     moved = run.versions()
     assert moved["first"] != changed["first"]
     assert moved["second"] == changed["second"]
-    assert lake.commits("public", "first") == kept["first"] + 1
+    assert lake.commits("public", "first") == commits["first"] + 1
     assert run.run() == 0, run.said()
     run.assert_equal()
     assert run.versions()["first"] == moved["first"]
     assert {
-        table: lake.commits("public", table) - kept[table] for table in TABLES
+        table: lake.commits("public", table) - commits[table] for table in TABLES
     } == dict.fromkeys(TABLES, 1)
 
     # The cut between the commits of two tables is the one before both.

@@ -94,8 +94,8 @@ class _Client:
             f"{name} = ?" if name not in _LARGE else f"{name} = '{value}'"
             for name, value in values.items()
         )
-        given = [value for name, value in values.items() if name not in _LARGE]
-        self._execute(f"UPDATE {_path(table)} SET {changes} WHERE {KEY} = ?", [*given, key])
+        bound_values = [value for name, value in values.items() if name not in _LARGE]
+        self._execute(f"UPDATE {_path(table)} SET {changes} WHERE {KEY} = ?", [*bound_values, key])
 
     def delete(self, table: str, key: int) -> None:
         self._execute(f"DELETE FROM {_path(table)} WHERE {KEY} = ?", [key])
@@ -130,28 +130,30 @@ class RandomDb2(RandomDatabase):
 
     def __init__(self, server: DerbyServer, seed: int) -> None:
         """A server with the settings USERS, and the zone that the seed draws."""
-        self.peculiarities = own = Peculiarities.drawn(seed)
+        self.peculiarities = peculiarities = Peculiarities.drawn(seed)
         self._seed, self._began = seed, time.time()
         reading = random.Random(f"{seed} reading")
         self._has_snapshots = reading.random() < 0.8
         self.reads_rows = self._has_snapshots and reading.random() < 0.8
         self.happened = Counter()
-        self.prepare = partial(driver.install, own)
-        self._database = Db2Database.create(server, own.width, peculiarities=own)
+        self.prepare = partial(driver.install, peculiarities)
+        self._database = Db2Database.create(
+            server, peculiarities.width, peculiarities=peculiarities
+        )
         self._capture = self._database.capture
         self._client: _Client | None = None
         for table, columns in _COLUMNS.items():
             described = "".join(f", {name} {kind}" for name, kind in columns.items())
             own_columns = f"{KEY} INTEGER NOT NULL PRIMARY KEY, {MARK} BIGINT NOT NULL"
             self._database.create_table(table, own_columns + described)
-            if own.has_views:
+            if peculiarities.has_views:
                 self._register_view(table)
         self._database.create_table(signals.TABLE, f"{_SIGNALS}, PRIMARY KEY (ID)")
         # What ends a statement of a window ends the window, too: there are not many of them then.
-        most = 3 if own.lock_waits > 0.01 else 9
+        most = 3 if peculiarities.lock_waits > 0.01 else 9
         self.signals = signals.Signals(self._signal, _path, most)
         self._registrations = Registrations(self._database, _COLUMNS)
-        if own.is_restrictive:
+        if peculiarities.is_restrictive:
             self._grant()
         self._capture.start()
         self._capture.await_captured()
@@ -180,7 +182,7 @@ class RandomDb2(RandomDatabase):
         self._database.execute(f"GRANT INSERT, DELETE ON {_path(signals.TABLE)} TO READER")
 
     def properties(self) -> dict[str, str]:
-        chance, own = random.Random(self._seed), self.peculiarities
+        chance, peculiarities = random.Random(self._seed), self.peculiarities
         user = {"database.user": "READER", "database.password": "secret-word"}
         large = {"column.exclude.list": ",".join(rf"{SCHEMA}\.DOCS\.{name}" for name in _LARGE)}
         return self._database.properties() | {
@@ -196,7 +198,7 @@ class RandomDb2(RandomDatabase):
             "headrace.range.max.rows": str(chance.choice((20, 300, 100_000))),
             "headrace.slices": str(chance.choice((1, 3))),
             "retriable.restart.connector.wait.ms": "50",
-            **(user if own.is_restrictive else {}),
+            **(user if peculiarities.is_restrictive else {}),
             **(large if self._has_snapshots else {}),
         }
 
@@ -205,13 +207,13 @@ class RandomDb2(RandomDatabase):
     def values(
         self, table: str, chance: random.Random, *, is_new: bool = False, is_own: bool = False
     ) -> Row:
-        made: Row = {}
+        row: Row = {}
         for name, kind in self._registrations.columns[table].items():
             if chance.random() < (0.8 if is_new else 0.4):
-                made[name] = _value(kind, chance)
+                row[name] = _value(kind, chance)
                 if name not in _LARGE and chance.random() < 0.1:
-                    made[name] = None
-        return made
+                    row[name] = None
+        return row
 
     def begin(self, chance: random.Random) -> Any:
         self._client = _Client(self._database)
@@ -305,11 +307,11 @@ class RandomDb2(RandomDatabase):
     def rows(self, table: str) -> dict[int, Row]:
         kinds = {KEY: "INTEGER", MARK: "BIGINT", **self._registrations.columns[table]}
         read = [name for name in kinds if name not in _LARGE]
-        found = self._database.execute(f"SELECT {', '.join(read)} FROM {_path(table)}")
+        table_rows = self._database.execute(f"SELECT {', '.join(read)} FROM {_path(table)}")
         rows = [
             dict.fromkeys(kinds)
             | {name: _shown(kinds[name], cell) for name, cell in zip(read, row, strict=True)}
-            for row in found
+            for row in table_rows
         ]
         return {int(str(row[KEY])): row for row in rows}
 

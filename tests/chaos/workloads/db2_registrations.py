@@ -22,7 +22,7 @@ class Registrations:
     """Tables with these `columns`, each with a change table that Capture fills."""
 
     def __init__(self, database: Db2Database, columns: dict[str, dict[str, str]]) -> None:
-        self.columns = {table: dict(own) for table, own in columns.items()}
+        self.columns = {table: dict(table_columns) for table, table_columns in columns.items()}
         self._database, self._capture = database, database.capture
         self._numbers = itertools.count(1)
         self._current = {table: f"CDC_{SCHEMA}_{table}" for table in columns}
@@ -69,12 +69,12 @@ class Registrations:
     def remove_former(self, read: int) -> bool:
         """The registrations that others took over from, where everything was read up to a place;
         whether there were any."""
-        done = [table for table, (_, begin) in self._former.items() if begin < read]
-        for table in done:
+        read_tables = [table for table, (_, begin) in self._former.items() if begin < read]
+        for table in read_tables:
             change_table, _ = self._former[table]
             insist(lambda: self._capture.remove_table(SCHEMA, table, change_table))  # noqa: B023
             del self._former[table]
-        return bool(done)
+        return bool(read_tables)
 
     def _next_column(self, chance: random.Random) -> tuple[str, str]:
         return f"MORE_{next(self._numbers)}", chance.choice(_ADDED)

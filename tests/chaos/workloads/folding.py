@@ -56,9 +56,9 @@ class Reading:
         assert read.mark >= first, f"{read} was read, which was {first} when the log began"
         self.read_at[row] = place
 
-    def check_asked(self, asked: Mapping[str, int], folding: Folding) -> None:
+    def check_asked(self, requested: Mapping[str, int], folding: Folding) -> None:
         """Rows that are as they were when they were asked for have been read since then."""
-        for table, place in asked.items():
+        for table, place in requested.items():
             old = [
                 key
                 for key, row in folding.tables[table].items()
@@ -111,41 +111,43 @@ class Folding:
         else:
             self._require(change, value, is_there=change.op == "u")
             self._as_read.discard(row)
-        held = rows.get(change.key, {})
+        folded_row = rows.get(change.key, {})
         rows[change.key] = {
-            name: held.get(name) if cell in UNAVAILABLE else cell
+            name: folded_row.get(name) if cell in UNAVAILABLE else cell
             for name, cell in value["after"].items()
         }
 
     def _read(self, change: Change, value: Mapping[str, Any]) -> None:
         place = self._rules.place_of(value["source"])
         self._reading.take(change, place)
-        held = self.tables[change.table].get(change.key)
-        if held is not None:
+        folded_row = self.tables[change.table].get(change.key)
+        if folded_row is not None:
             assert place > self._reading.begin, f"{change} is read twice in the first snapshot"
-            assert change.mark >= int(held[MARK]), f"{change} is older than {held}"
+            assert change.mark >= int(folded_row[MARK]), f"{change} is older than {folded_row}"
 
     def _require(self, change: Change, value: Mapping[str, Any], *, is_there: bool) -> None:
         """The row is there or not, or it was read when it had this change already."""
         row = change.table, change.key
-        held = self.tables[change.table].get(change.key)
-        if (held is not None) == is_there:
+        folded_row = self.tables[change.table].get(change.key)
+        if (folded_row is not None) == is_there:
             return
-        if held is not None:
-            is_newer = row in self._as_read and int(held[MARK]) >= change.mark
+        if folded_row is not None:
+            is_newer = row in self._as_read and int(folded_row[MARK]) >= change.mark
         else:
             place = self._rules.place_of(value["source"])
             is_newer = self._rules.reads_ahead and place <= self._settled
             is_newer = is_newer and row not in self._gone
-        assert is_newer, f"{change} of a row that is{'' if held else ' not'} there"
+        assert is_newer, f"{change} of a row that is{'' if folded_row else ' not'} there"
 
-    def check(self, table: str, wanted: Mapping[int, Row]) -> None:
+    def check(self, table: str, expected: Mapping[int, Row]) -> None:
         """The rows of a table are those. Raises AssertionError."""
-        seen = self.tables[table]
-        lost, more = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
+        folded_rows = self.tables[table]
+        lost, more = expected.keys() - folded_rows.keys(), folded_rows.keys() - expected.keys()
         assert not lost, f"{table}: {len(lost)} rows are lost, {sorted(lost)[:5]}"
         assert not more, f"{table}: {len(more)} rows are too many, {sorted(more)[:5]}"
-        for key, row in wanted.items():
+        for key, row in expected.items():
             for name, value in row.items():
-                found = seen[key].get(name)
-                assert found == value, f"{table}.{name} of {key}: {found!r}, not {value!r}"
+                folded_value = folded_rows[key].get(name)
+                assert folded_value == value, (
+                    f"{table}.{name} of {key}: {folded_value!r}, not {value!r}"
+                )

@@ -58,8 +58,8 @@ def test_changes_of_a_row_that_was_deleted_before_it_was_read_may_come() -> None
 
 def test_a_row_that_was_read_may_be_newer_than_the_truncation_of_its_table() -> None:
     truncated = {"op": "t", "source": {"at": 4}, "before": None, "after": None}
-    made = folded(event("r", 1, BEGIN), truncated, event("c", 1, 12))
-    made.check("A", {1: {"V": 1}})
+    folding = folded(event("r", 1, BEGIN), truncated, event("c", 1, 12))
+    folding.check("A", {1: {"V": 1}})
     with pytest.raises(AssertionError, match="after the row was deleted"):
         folded(event("u", 2, 12), truncated, event("c", 2, 13))
 
@@ -108,12 +108,12 @@ def test_rows_that_were_asked_for_and_did_not_change_must_have_been_read_since_t
 
 
 def test_the_rows_that_events_make_have_all_values_of_the_database_added_columns_too() -> None:
-    made = folded(event("r", 3, BEGIN), event("u", 4, 25, MORE="text"))
-    made.check("A", {1: {"V": 4, "MORE": "text"}})
+    folding = folded(event("r", 3, BEGIN), event("u", 4, 25, MORE="text"))
+    folding.check("A", {1: {"V": 4, "MORE": "text"}})
     folded(event("r", 3, BEGIN)).check("A", {1: {"V": 3, "MORE": None}})
     with pytest.raises(AssertionError, match=r"A.MORE of 1: 'text', not 'other'"):
-        made.check("A", {1: {"V": 4, "MORE": "other"}})
+        folding.check("A", {1: {"V": 4, "MORE": "other"}})
     with pytest.raises(AssertionError, match="1 rows are lost"):
-        made.check("A", {1: {"V": 4}, 2: {"V": 5}})
+        folding.check("A", {1: {"V": 4}, 2: {"V": 5}})
     with pytest.raises(AssertionError, match="1 rows are too many"):
-        made.check("A", {})
+        folding.check("A", {})

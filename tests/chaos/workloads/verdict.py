@@ -70,16 +70,19 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
         if place.number > begin
     ]
     later.sort(key=lambda committed: (committed[0].number, committed[0].second))
-    wanted = [change for _, changes in later for change in changes]
+    committed_changes = [change for _, changes in later for change in changes]
     streamed = [event for event in events if event.value["op"] != "r"]
     for event in streamed:
         database.check_source(event.value["source"])
-    seen = [event.change for event in streamed]
+    streamed_changes = [event.change for event in streamed]
     merged = database.merged
     check_order(
-        *([change for change in those if change.table not in merged] for those in (seen, wanted))
+        *(
+            [change for change in changes if change.table not in merged]
+            for changes in (streamed_changes, committed_changes)
+        )
     )
-    check_merged([change for change in seen if change.table in merged], later, merged)
+    check_merged([change for change in streamed_changes if change.table in merged], later, merged)
     reading = Reading.of(story.committed, begin)
     folding = Folding(database, story.before, reading, story.settled)
     for event in events:
@@ -87,33 +90,42 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
     for table in database.tables:
         folding.check(table, database.rows(table))
     reading.check_asked(database.signals.asked, folding)
-    return Counts(len(seen), len(reads))
+    return Counts(len(streamed_changes), len(reads))
 
 
-def check_order(seen: list[Change], wanted: list[Change]) -> None:
+def check_order(streamed_changes: list[Change], committed_changes: list[Change]) -> None:
     """The changes are those, in their order."""
-    if seen == wanted:
+    if streamed_changes == committed_changes:
         return
-    have, want = Counter(seen), Counter(wanted)
-    for word, those in (("lost", want - have), ("doubled, or never was", have - want)):
-        assert not those, f"{word}: {those.total()} of {want.total()}, {list(those)[:5]}"
-    place = next(n for n, pair in enumerate(zip(seen, wanted, strict=True)) if pair[0] != pair[1])
+    have, want = Counter(streamed_changes), Counter(committed_changes)
+    for word, difference in (("lost", want - have), ("doubled, or never was", have - want)):
+        assert not difference, (
+            f"{word}: {difference.total()} of {want.total()}, {list(difference)[:5]}"
+        )
+    place = next(
+        n
+        for n, pair in enumerate(zip(streamed_changes, committed_changes, strict=True))
+        if pair[0] != pair[1]
+    )
     raise AssertionError(
-        f"out of order from {place} on: {seen[place : place + 4]}, not {wanted[place : place + 4]}"
+        f"out of order from {place} on: {streamed_changes[place : place + 4]}, "
+        f"not {committed_changes[place : place + 4]}"
     )
 
 
 def check_merged(
-    seen: list[Change], committed: list[tuple[Place, list[Change]]], merged: Collection[str]
+    streamed_changes: list[Change],
+    committed: list[tuple[Place, list[Change]]],
+    merged: Collection[str],
 ) -> None:
     """Checks tables whose changes may be merged: the last change of each transaction and row has an
     event, and no event shows a change that never was."""
-    outcomes = Counter(map(_outcome, seen))
+    outcomes = Counter(map(_outcome, streamed_changes))
     possible: Counter[tuple[object, ...]] = Counter()
     for place, changes in committed:
-        own = [change for change in changes if change.table in merged]
-        possible.update(map(_outcome, own))
-        last = {(change.table, change.key): change for change in own}
+        merged_changes = [change for change in changes if change.table in merged]
+        possible.update(map(_outcome, merged_changes))
+        last = {(change.table, change.key): change for change in merged_changes}
         lost = [change for change in last.values() if not outcomes[_outcome(change)]]
         assert not lost, f"lost: {len(lost)} changes of one transaction, {lost[0]} at {place}"
     more = outcomes - possible

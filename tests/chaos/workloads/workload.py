@@ -161,14 +161,14 @@ class Workload:
         read."""
         ((place, (last,)),) = self._clients.committed[-1:]
         self._is_over, is_delivered = True, False
-        seen, deadline = 0, time.monotonic() + PATIENCE_S
+        checked_count, deadline = 0, time.monotonic() + PATIENCE_S
         while True:
-            new = events_of(self._records[seen:], (last.table,))
+            new = events_of(self._records[checked_count:], (last.table,))
             is_delivered |= any(self._shows(event, last, place) for event in new)
             if is_delivered and not self._is_reading():
                 return
-            if len(self._records) > seen:
-                seen, deadline = len(self._records), time.monotonic() + PATIENCE_S
+            if len(self._records) > checked_count:
+                checked_count, deadline = len(self._records), time.monotonic() + PATIENCE_S
             assert time.monotonic() < deadline, f"it is stuck at {self._reader.offset}"
             self._tend()
             time.sleep(0.02)

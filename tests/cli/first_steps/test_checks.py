@@ -29,14 +29,14 @@ def test_the_script_repairs_what_the_check_found(
         'CREATE SCHEMA "My shop"; CREATE TABLE "My shop"."or;ders" (id int PRIMARY KEY);'
         f"CREATE ROLE {role} LOGIN"
     )
-    given = database.properties(
+    properties = database.properties(
         database_user=role, schema_include_list="My shop", publication_autocreate_mode="disabled"
     )
-    file = written(tmp_path / "c.properties", given)
+    file = written(tmp_path / "c.properties", properties)
     try:
         assert main(["check", "--json", file]) == 1
-        found = json.loads(capsys.readouterr().out)
-        errors = [finding for finding in found if finding["level"] == "error"]
+        findings = json.loads(capsys.readouterr().out)
+        errors = [finding for finding in findings if finding["level"] == "error"]
         assert {error["code"] for error in errors} == {
             "postgresql.no_privilege",
             "postgresql.no_replication_privilege",
@@ -56,12 +56,12 @@ def test_the_script_repairs_what_the_check_found(
 def test_a_sink_that_is_not_there_is_found_by_the_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = {**SHOP, "database.port": "1", "debezium.sink.type": "pulsar"}
-    assert main(["check", written(tmp_path / "c", given)]) == 1
-    shown = capsys.readouterr().out
-    assert "[cli.sink_not_supported]" in shown
-    assert "Use console, delta, event-log, file, iceberg, kafka, or a format" in shown
-    assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
+    properties = {**SHOP, "database.port": "1", "debezium.sink.type": "pulsar"}
+    assert main(["check", written(tmp_path / "c", properties)]) == 1
+    output = capsys.readouterr().out
+    assert "[cli.sink_not_supported]" in output
+    assert "Use console, delta, event-log, file, iceberg, kafka, or a format" in output
+    assert output.endswith("2 checks, 2 errors, 0 warnings\n")
 
 
 def test_a_state_that_is_a_file_is_found_by_the_check(tmp_path: Path) -> None:
@@ -85,13 +85,13 @@ def test_a_state_that_is_not_there_is_one_of_a_query_that_begins(
 def test_a_sink_that_is_misspelled_is_an_error(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = {**SHOP, "database.port": "1", "debezium.sink.type": "kafak"}
-    file = written(tmp_path / "c", given)
+    properties = {**SHOP, "database.port": "1", "debezium.sink.type": "kafak"}
+    file = written(tmp_path / "c", properties)
     assert main([verb, file, *(["--checkpoint", str(tmp_path)] * (verb == "run"))]) == 1
-    shown = "".join(capsys.readouterr())
-    assert "There is no sink kafak; did you mean kafka? [cli.sink_misspelled]" in shown
+    output = "".join(capsys.readouterr())
+    assert "There is no sink kafak; did you mean kafka? [cli.sink_misspelled]" in output
     others = "Other sinks are console, delta, event-log, file, iceberg"
-    assert f"Set headrace.sink.type to kafka. {others}" in shown
+    assert f"Set headrace.sink.type to kafka. {others}" in output
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_kafkas_client_is_missed_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    given = {**SHOP, "database.port": "1", "debezium.sink.type": "kafka"}
-    given["debezium.sink.kafka.producer.bootstrap.servers"] = "localhost:1"
-    file, state = written(tmp_path / "c", given), tmp_path / "state"
+    properties = {**SHOP, "database.port": "1", "debezium.sink.type": "kafka"}
+    properties["debezium.sink.kafka.producer.bootstrap.servers"] = "localhost:1"
+    file, state = written(tmp_path / "c", properties), tmp_path / "state"
     assert main(["run", file, "--checkpoint", str(state)]) == 1
     said = capsys.readouterr().err
     assert "[kafka.no_kafka_client]" in said

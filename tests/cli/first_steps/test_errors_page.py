@@ -43,8 +43,8 @@ def test_every_error_of_the_sources_has_a_code_of_its_own_or_passes_one_on() -> 
         "f'{self.connector}.{code}'",
     }
     # Of HeadraceError itself, of error_of, of a status file, of a table that stopped.
-    own = {"code", "last['code']", "known['code']"}
-    assert {each for each in passing - tables - own if not each.endswith(".code")} == set()
+    own_codes = {"code", "last['code']", "known['code']"}
+    assert {each for each in passing - tables - own_codes if not each.endswith(".code")} == set()
 
 
 def test_every_code_that_a_test_expects_is_on_the_page() -> None:

@@ -15,9 +15,9 @@ POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 
 def test_the_command_alone_shows_its_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("usage: headrace")
-    assert "describe" in shown
+    output = capsys.readouterr().out
+    assert output.startswith("usage: headrace")
+    assert "describe" in output
 
 
 _USES = """
@@ -35,21 +35,21 @@ for words in (["--version"], ["--help"], [], *of_verbs):
 
 
 def test_neither_the_version_nor_any_help_loads_compiled_code() -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", _USES], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("headrace ")
-    assert "usage: headrace maintain" in done.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("headrace ")
+    assert "usage: headrace maintain" in completed.stdout
 
 
 def test_one_property_is_described_wherever_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "tombstones.on.delete", "slot.name"]) == 0
-    shown = capsys.readouterr().out
-    assert "tombstones.on.delete  = true" in shown
-    assert "(postgresql, mongodb, db2, oracle)" in shown
-    assert "slot.name  = debezium" in shown
-    assert "topic.prefix" not in shown
+    output = capsys.readouterr().out
+    assert "tombstones.on.delete  = true" in output
+    assert "(postgresql, mongodb, db2, oracle)" in output
+    assert "slot.name  = debezium" in output
+    assert "topic.prefix" not in output
 
 
 def test_properties_of_one_connector_and_of_families_are_described(
@@ -61,27 +61,27 @@ def test_properties_of_one_connector_and_of_families_are_described(
 
 def test_properties_are_found_by_a_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "--grep", "tombstone"]) == 0
-    shown = capsys.readouterr().out
-    assert "tombstones.on.delete" in shown
-    assert "slot.name" not in shown
-    assert "(postgresql, mongodb, db2, oracle)" in shown
+    output = capsys.readouterr().out
+    assert "tombstones.on.delete" in output
+    assert "slot.name" not in output
+    assert "(postgresql, mongodb, db2, oracle)" in output
 
 
 def test_the_connectors_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe"]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for connector in ("postgresql", "mongodb", "io.debezium.connector.mongodb.MongoDbConnector"):
-        assert connector in shown
-    assert "snapshot.mode" not in shown
+        assert connector in output
+    assert "snapshot.mode" not in output
 
 
 def test_one_error_is_described_by_its_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "errors", "kafka.fenced", "mongodb.no_tables"]) == 0
-    shown = capsys.readouterr().out
-    assert "kafka.fenced\n    Kafka has ended a transaction" in shown
-    assert "    remedy: Stop one of two runs" in shown
-    assert "CONNECTOR.no_tables" in shown
-    assert "kafka.unreachable" not in shown
+    output = capsys.readouterr().out
+    assert "kafka.fenced\n    Kafka has ended a transaction" in output
+    assert "    remedy: Stop one of two runs" in output
+    assert "CONNECTOR.no_tables" in output
+    assert "kafka.unreachable" not in output
     assert main(["describe", "errors", "signals", "--markdown"]) == 0
     page = capsys.readouterr().out
     assert page.startswith("## signals\n")
@@ -154,8 +154,8 @@ def test_the_page_of_a_transform_cuts_no_name_and_no_value(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["describe", "transforms", "ExtractNewDocumentState"]) == 0
-    shown = capsys.readouterr().out
-    assert not re.search(r"\w…", shown)
+    output = capsys.readouterr().out
+    assert not re.search(r"\w…", output)
     for whole in (
         "delete.tombstone.handling.mode",
         "delete.tombstone.handling.mode.rewrite-with-id",
@@ -163,16 +163,16 @@ def test_the_page_of_a_transform_cuts_no_name_and_no_value(
         "flatten.struct.delimiter",
         "rewrite-with-tombstone",
     ):
-        assert whole in shown
+        assert whole in output
     assert main(["describe", "errors"]) == 0
     assert "postgresql.replication_refused" in capsys.readouterr().out
 
 
 def test_a_text_is_looked_for_in_transforms_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "transforms", "--grep", "rewrite-with-id"]) == 0
-    shown = capsys.readouterr().out
-    assert "Options of ExtractNewDocumentState" in shown
-    assert "topic.format" not in shown
+    output = capsys.readouterr().out
+    assert "Options of ExtractNewDocumentState" in output
+    assert "topic.format" not in output
     assert main(["describe", "errors", "--grep", "wal_level"]) == 0
     errors = capsys.readouterr().out
     assert "wal_level" in errors
@@ -197,7 +197,7 @@ def test_an_option_of_a_transform_is_found_by_its_name(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", *words]) == 0
-    shown = capsys.readouterr().out
-    assert "Options of ExtractNewDocumentState" in shown
-    assert "array.encoding  = array" in shown
-    assert "flatten.struct" not in shown
+    output = capsys.readouterr().out
+    assert "Options of ExtractNewDocumentState" in output
+    assert "array.encoding  = array" in output
+    assert "flatten.struct" not in output

@@ -115,12 +115,18 @@ class TerminalRun:
     def left_files(self) -> list[str]:
         """Temporary files and folders that stayed; the user's folder of sockets, states and turns
         may, and a turn's file, whose lock is the turn."""
-        own = self._folder / f"headrace-{os.geteuid()}"
-        turns = own / "turns"
-        kept = {own, own / "lock", own / "status", turns, *turns.glob("*")}
-        patterns = ("*", f"{own.name}/*", f"{own.name}/*/*")
+        user_folder = self._folder / f"headrace-{os.geteuid()}"
+        turns = user_folder / "turns"
+        permanent_files = {
+            user_folder,
+            user_folder / "lock",
+            user_folder / "status",
+            turns,
+            *turns.glob("*"),
+        }
+        patterns = ("*", f"{user_folder.name}/*", f"{user_folder.name}/*/*")
         paths = {path for pattern in patterns for path in self._folder.glob(pattern)}
-        left = (path for path in paths if path not in kept)
+        left = (path for path in paths if path not in permanent_files)
         return sorted(str(path.relative_to(self._folder)) for path in left)
 
     def close(self) -> None:

@@ -40,9 +40,11 @@ def test_a_run_without_events_says_what_it_waited_for(
     file = tmp_path / "pipeline.properties"
     file.write_text(properties(database, snapshot_mode="no_data"))
     places = ("--output", str(tmp_path / "out"), "--state", str(tmp_path / "state"))
-    done = resident.run("events", str(file), *places, "--idle-exit", "1", "--log-format", "json")
-    assert done.returncode == 0, done.stderr
-    last = json.loads(done.stderr.splitlines()[-1])
+    completed = resident.run(
+        "events", str(file), *places, "--idle-exit", "1", "--log-format", "json"
+    )
+    assert completed.returncode == 0, completed.stderr
+    last = json.loads(completed.stderr.splitlines()[-1])
     assert last["message"].startswith("0 events in ")
     assert "; the stream was open, and no captured change came" in last["message"]
     assert (last["events"], last["restarts"]) == (0, 0)
@@ -55,12 +57,12 @@ def test_seconds_count_from_the_moment_at_which_the_source_begins(
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     file = tmp_path / "pipeline.properties"
     file.write_text(properties(database, snapshot_mode="no_data"))
-    done = resident.run("run", str(file), "--seconds", "0.01")
-    assert done.returncode == 0, done.stderr
-    last = done.stderr.splitlines()[-1]
+    completed = resident.run("run", str(file), "--seconds", "0.01")
+    assert completed.returncode == 0, completed.stderr
+    last = completed.stderr.splitlines()[-1]
     assert last.partition("; ")[2].startswith(
         ("the stream was open", "a snapshot was being read")
-    ), done.stderr
+    ), completed.stderr
 
 
 def test_heartbeats_keep_no_run_from_its_idle_exit(
@@ -72,9 +74,9 @@ def test_heartbeats_keep_no_run_from_its_idle_exit(
     more = {"heartbeat_interval_ms": "200", "heartbeat_action_query": "SELECT 1/0"}
     file.write_text(properties(database, **more))
     places = ("--output", str(tmp_path / "out"), "--state", str(tmp_path / "state"))
-    done = resident.run("events", str(file), *places, "--idle-exit", "1")
-    assert done.returncode == 0, done.stderr
-    assert "division by zero" in done.stderr
+    completed = resident.run("events", str(file), *places, "--idle-exit", "1")
+    assert completed.returncode == 0, completed.stderr
+    assert "division by zero" in completed.stderr
     topics = [json.loads(line)["topic"] for line in (tmp_path / "out").read_text().splitlines()]
     assert topics.count("headrace.public.t") == 1
     assert topics.count("__debezium-heartbeat.headrace") >= 2

@@ -70,7 +70,7 @@ def interrupt(
         # Nobody applies the signal, so its wait may end by itself.
         statuses = (0, 1, 130, -2) if verb == "signal" else (0, 130, -2)
         wrong = [] if status in statuses else [f"status {status}"]
-        wrong += [f"trace: {found[0]}" for found in [_TRACE.search(run.output)] if found]
+        wrong += [f"trace: {trace[0]}" for trace in [_TRACE.search(run.output)] if trace]
         deadline = time.monotonic() + _GONE_WITHIN_S
         while (left := _left(run, database)) and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -107,9 +107,11 @@ def interrupt_often(
     )
     wrong: list[str] = []
     for number, (verb, moment) in enumerate(moments):
-        found = interrupt(verb, moment, file, folder / str(number), database)
-        print(f"{number + 1}: {verb} {moment} {'right' if not found else found[0]}", flush=True)
-        wrong += found
+        problems = interrupt(verb, moment, file, folder / str(number), database)
+        print(
+            f"{number + 1}: {verb} {moment} {'right' if not problems else problems[0]}", flush=True
+        )
+        wrong += problems
     assert wrong == [], "\n".join(wrong)
 
 
@@ -158,7 +160,7 @@ def test_ctrl_c_while_a_class_is_imported_leaves_no_trace(tmp_path: Path) -> Non
         "cli._run = lambda chosen: __import__('imported'); "
         "sys.exit(cli.main(['describe', 'postgresql']))"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
@@ -166,4 +168,4 @@ def test_ctrl_c_while_a_class_is_imported_leaves_no_trace(tmp_path: Path) -> Non
         timeout=300,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (completed.returncode, completed.stderr) == (130, "")

@@ -26,9 +26,9 @@ def test_a_query_starts_reads_a_snapshot_and_streams() -> None:
         (5, {"SnapshotCompleted": True}, 80),
     ):
         now[0] += 1
-        seen = progress(rows, snapshot=snapshot, lag=lag)
-        assert phases.count(seen) == rows
-        phases.update(seen)
+        query_progress = progress(rows, snapshot=snapshot, lag=lag)
+        assert phases.count(query_progress) == rows
+        phases.update(query_progress)
     lines = [line.partition(" ")[2] for line in stream.getvalue().splitlines()]
     assert lines == ["snapshot: 1 of 2 tables, 10 events", "streaming: 15 events, 15/s, lag 80 ms"]
 
@@ -63,9 +63,9 @@ def test_the_figures_of_progress_are_members_of_json_lines() -> None:
     }
     for rows, snapshot, lag in ((10, running, -1), (5, {"SnapshotCompleted": True}, 1600)):
         now[0] += 1
-        seen = progress(rows, snapshot=snapshot, lag=lag)
-        phases.count(seen)
-        phases.update(seen)
+        query_progress = progress(rows, snapshot=snapshot, lag=lag)
+        phases.count(query_progress)
+        phases.update(query_progress)
     first, second = map(json.loads, stream.getvalue().splitlines())
     figures = {"events": 10, "tables": 1, "tables_total": 2, "rows": 10, "rows_estimated": 30,
                "rows_per_second": 5, "seconds_left": 4}  # fmt: skip

@@ -65,9 +65,9 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
     assert values["headrace_last_commit_timestamp_seconds"] <= time.time()
 
     state = str(tmp_path / "state")
-    status, found, _ = shown(capsys, state, "--fail-above-lag=60s", "--fail-on-errors")
-    assert (status, found["running"], found["state"]) == (0, True, "streaming")
-    assert (found["name"], found["server"], found["rows"]) == ("orders", "s", 27)
+    status, report, _ = shown(capsys, state, "--fail-above-lag=60s", "--fail-on-errors")
+    assert (status, report["running"], report["state"]) == (0, True, "streaming")
+    assert (report["name"], report["server"], report["rows"]) == ("orders", "s", 27)
     assert main(["status", state]) == 0
     text = capsys.readouterr().out
     assert text.startswith("orders: streaming, since ")
@@ -87,8 +87,8 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
 
     run.process.send_signal(signal.SIGKILL)
     run.process.wait()
-    status, found, _ = shown(capsys, state)
-    assert (status, found["running"], found["rows"]) == (0, False, 27)
+    status, report, _ = shown(capsys, state)
+    assert (status, report["running"], report["rows"]) == (0, False, 27)
     status, _, said = shown(capsys, state, "--fail-on-errors")
     assert (status, "no process runs it" in said) == (1, True)
     assert main(["status", state]) == 0
@@ -104,9 +104,9 @@ def test_the_endpoint_ends_with_the_run_and_says_how_it_ended(
     assert run.process.wait(WITHIN_S) == 0
     with pytest.raises(ConnectionRefusedError):
         run.get("/healthz")
-    status, found, _ = shown(capsys, str(tmp_path / "state"))
-    assert (status, found["running"], found["state"]) == (0, False, "stopped")
-    assert found["process"]["pid"] == run.process.pid
+    status, report, _ = shown(capsys, str(tmp_path / "state"))
+    assert (status, report["running"], report["state"]) == (0, False, "stopped")
+    assert report["process"]["pid"] == run.process.pid
     assert main(["status", str(tmp_path / "state")]) == 0
     assert "no process runs it" in capsys.readouterr().out
 
@@ -119,8 +119,8 @@ def test_a_port_that_is_taken_ends_a_run_before_it_starts(
         "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=127.0.0.1\n"
         "database.port=1\ndatabase.user=u\ndatabase.password=secret-word\ndatabase.dbname=d\n"
     )
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
         words = ["run", str(file), "--checkpoint", str(tmp_path / "state"), "--metrics-port", port]
         assert main(words) == 1
     said = capsys.readouterr().err
@@ -139,8 +139,8 @@ def test_an_error_of_the_start_is_in_the_state_folder(
     assert main(["run", str(file), "--checkpoint", state, "--log-format", "json"]) == 1
     error = json.loads(capsys.readouterr().err.splitlines()[-1])
     assert (error["level"], error["retriable"]) == ("error", True)
-    status, found, _ = shown(capsys, state)
-    assert (status, found["state"], found["error"]["code"]) == (0, "failed", error["code"])
+    status, report, _ = shown(capsys, state)
+    assert (status, report["state"], report["error"]["code"]) == (0, "failed", error["code"])
     assert "secret-word" not in (tmp_path / "state/status.json").read_text()
     assert shown(capsys, state, "--fail-on-errors")[0] == 1
 

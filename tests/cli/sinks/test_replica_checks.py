@@ -28,17 +28,17 @@ def findings(
     properties |= more or {}
     file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
     main(["check", str(file), "--json"])
-    found = json.loads(capsys.readouterr().out)
-    return {each["code"]: (each["level"], each["message"]) for each in found}
+    reported = json.loads(capsys.readouterr().out)
+    return {each["code"]: (each["level"], each["message"]) for each in reported}
 
 
 def test_what_replicas_set_of_the_source_is_what_is_checked(
     database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.execute('CREATE TABLE twins (id int PRIMARY KEY, name text, "Name" text)')
-    found = findings(database, tmp_path, capsys)
-    assert "debezium.case_twins" not in found
-    assert found["replicas.columns_alike"][0] == "error"
+    findings_by_code = findings(database, tmp_path, capsys)
+    assert "debezium.case_twins" not in findings_by_code
+    assert findings_by_code["replicas.columns_alike"][0] == "error"
     assert findings(database, tmp_path, capsys, mode="events")["debezium.case_twins"][0] == "error"
 
 
@@ -46,16 +46,18 @@ def test_values_that_the_log_lacks_are_said_to_stay_in_replicas(
     database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, large text)")
-    found = findings(database, tmp_path, capsys)
-    assert "replicas keep what they have" in found["postgresql.replica_identity"][1]
+    findings_by_code = findings(database, tmp_path, capsys)
+    assert "replicas keep what they have" in findings_by_code["postgresql.replica_identity"][1]
 
 
 def test_another_release_is_named_beside_the_one_that_the_sink_brings(
     database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    found = findings(database, tmp_path, capsys, {"spark.jars": "/opt/iceberg-core-1.4.0.jar"})
-    level, message = found["spark.other_release"]
+    findings_by_code = findings(
+        database, tmp_path, capsys, {"spark.jars": "/opt/iceberg-core-1.4.0.jar"}
+    )
+    level, message = findings_by_code["spark.other_release"]
     assert level == "warning"
     assert "iceberg-core 1.4.0 beside iceberg-" in message
     assert message.count(":") == 1
@@ -89,8 +91,8 @@ def test_a_format_of_spark_whose_package_is_missing_is_an_error_if_no_mode_was_c
     lines = database.properties() | {"headrace.sink.type": "iceberg"}
     file.write_text("".join(f"{name}={text}\n" for name, text in lines.items()))
     assert main(["check", str(file), "--json"]) == 1
-    (found,) = [
+    (finding,) = [
         each for each in json.loads(capsys.readouterr().out) if each["code"] == "cli.sink_not_found"
     ]
-    assert found["level"] == "error"
-    assert found["remedy"].startswith("Set headrace.sink.mode=replica for tables that")
+    assert finding["level"] == "error"
+    assert finding["remedy"].startswith("Set headrace.sink.mode=replica for tables that")

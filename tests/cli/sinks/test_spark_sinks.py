@@ -85,10 +85,13 @@ def test_a_sink_that_spark_does_not_find_gets_a_suggestion(
 ) -> None:
     file = tmp_path / "application.properties"
     file.write_text(properties(database, headrace_sink_type="parqqwet"))
-    done = resident.run("run", str(file), "--checkpoint", str(tmp_path / "state"))
-    assert done.returncode == 1
-    assert "Spark knows no sink parqqwet; did you mean parquet? [cli.sink_not_found]" in done.stderr
-    assert "remedy: Set headrace.sink.type to parquet, or name the package" in done.stderr
+    completed = resident.run("run", str(file), "--checkpoint", str(tmp_path / "state"))
+    assert completed.returncode == 1
+    assert (
+        "Spark knows no sink parqqwet; did you mean parquet? [cli.sink_not_found]"
+        in completed.stderr
+    )
+    assert "remedy: Set headrace.sink.type to parquet, or name the package" in completed.stderr
 
 
 @pytest.mark.postgres

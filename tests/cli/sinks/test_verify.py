@@ -28,9 +28,9 @@ def verify(run: Replicated, *words: str) -> subprocess.CompletedProcess[str]:
     """The guide's command on the query's file and folder, with more words."""
     (line,) = block("docs/guides/verify.md", "headrace verify").commands
     names = {"shop.properties": str(run.file), "state": str(run.state)}
-    _, *given = (names.get(word, word) for word in line.split())
+    _, *arguments = (names.get(word, word) for word in line.split())
     return subprocess.run(
-        [sys.executable, "-m", "headrace.cli", *given, *words],
+        [sys.executable, "-m", "headrace.cli", *arguments, *words],
         env=dict(os.environ), capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 

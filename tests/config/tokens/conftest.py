@@ -48,6 +48,6 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made, time = Clock(), kept.time.monotonic
-    monkeypatch.setattr(kept.time, "monotonic", lambda: time() + made.passed)
-    return made
+    fake_clock, time = Clock(), kept.time.monotonic
+    monkeypatch.setattr(kept.time, "monotonic", lambda: time() + fake_clock.passed)
+    return fake_clock

@@ -63,10 +63,10 @@ class Cloud(ThreadingHTTPServer):
 
     def role(self) -> Answer:
         """Credentials of a role, as containers and machines get them."""
-        given = {"Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z"}
-        given |= {"AccessKeyId": KEY, "SecretAccessKey": WORD, "Token": SESSION}
-        given["Expiration"] = self.end.strftime("%Y-%m-%dT%H:%M:%SZ")
-        return 200, "application/json", json.dumps(given)
+        credentials = {"Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z"}
+        credentials |= {"AccessKeyId": KEY, "SecretAccessKey": WORD, "Token": SESSION}
+        credentials["Expiration"] = self.end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return 200, "application/json", json.dumps(credentials)
 
     def sts(self) -> Answer:
         """AssumeRoleWithWebIdentity."""
@@ -85,16 +85,16 @@ class Cloud(ThreadingHTTPServer):
     def authority(self, path: str) -> Answer:
         """The metadata of an authority of Entra ID."""
         tenant = f"{self.url}/{path.split('/')[1]}"
-        given = {
+        metadata = {
             "issuer": f"{tenant}/v2.0",
             "authorization_endpoint": f"{tenant}/oauth2/v2.0/authorize",
             "token_endpoint": f"{tenant}/oauth2/v2.0/token",
         }
-        return 200, "application/json", json.dumps(given)
+        return 200, "application/json", json.dumps(metadata)
 
     def token(self, number: int) -> Answer:
         """A token of Entra ID; its text has the number."""
-        given = {
+        response = {
             "access_token": f"entra-token-{number}",
             "token_type": "Bearer",
             "expires_in": self.seconds,
@@ -102,7 +102,7 @@ class Cloud(ThreadingHTTPServer):
             "expires_on": str(int(time.time()) + self.seconds),
             "resource": "https://ossrdbms-aad.database.windows.net",
         }
-        return 200, "application/json", json.dumps(given)
+        return 200, "application/json", json.dumps(response)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -120,9 +120,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         path = urlsplit(self.path).path
-        asked = parse_qs(urlsplit(self.path).query) | parse_qs(body)
+        parameters = parse_qs(urlsplit(self.path).query) | parse_qs(body)
         self.server.requests.append(path)
-        status, kind, text = self._answer(path, asked)
+        status, kind, text = self._answer(path, parameters)
         if self.server.fails:
             status, kind, text = 500, "text/plain", "out of order"
         self.send_response(status)
@@ -133,27 +133,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text.encode())
 
-    def _answer(self, path: str, asked: dict[str, list[str]]) -> Answer:
+    def _answer(self, path: str, parameters: dict[str, list[str]]) -> Answer:
         cloud, plain = self.server, "text/plain"
         number = len(cloud.requests)
-        scopes = {*asked.get("resource", ()), *asked.get("scope", ())}
-        wanted = any("ossrdbms-aad.database.windows.net" in scope for scope in scopes)
+        scopes = {*parameters.get("resource", ()), *parameters.get("scope", ())}
+        is_database_scope = any("ossrdbms-aad.database.windows.net" in scope for scope in scopes)
         answers: dict[str, Callable[[], Answer]] = {
             "/container": cloud.role,
             "/latest/api/token": lambda: (200, plain, "imds-session"),
             "/latest/meta-data/iam/security-credentials/": lambda: (200, plain, "machine"),
             "/latest/meta-data/iam/security-credentials/machine": cloud.role,
         }
-        if asked.get("Action") == ["AssumeRoleWithWebIdentity"]:
+        if parameters.get("Action") == ["AssumeRoleWithWebIdentity"]:
             return cloud.sts()
         if path.endswith("/.well-known/openid-configuration"):
             return cloud.authority(path)
         if path in answers:
             return answers[path]()
         is_token = path.endswith(("/token", "/identity", "/oauth2/v2.0/token"))
-        if is_token and wanted:
+        if is_token and is_database_scope:
             return cloud.token(number)
-        return 404, plain, f"{path} {asked}"
+        return 404, plain, f"{path} {parameters}"
 
     def log_message(self, *_: object) -> None:
         pass

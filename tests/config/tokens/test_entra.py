@@ -24,9 +24,9 @@ MANAGED = "/msi/token"
 
 def configured(**more: str) -> PostgresConfig:
     """`more` uses `_` for `.`."""
-    given = {"headrace.credentials.provider": "entra-id", "database.sslmode": "verify-full"}
+    properties = {"headrace.credentials.provider": "entra-id", "database.sslmode": "verify-full"}
     return PostgresConfig.parse(
-        REQUIRED | given | {name.replace("_", "."): text for name, text in more.items()}
+        REQUIRED | properties | {name.replace("_", "."): text for name, text in more.items()}
     )
 
 
@@ -100,9 +100,9 @@ def test_a_short_token_is_used_for_two_thirds_of_its_life(managed: Cloud, clock:
 
 
 def test_a_token_that_was_refused_is_another_one_then(managed: Cloud) -> None:
-    made = secret()
-    used = made.reveal()
-    assert made.renewed(used) != used
+    token_secret = secret()
+    used = token_secret.reveal()
+    assert token_secret.renewed(used) != used
     assert managed.asked(MANAGED) == 2
 
 
@@ -135,8 +135,8 @@ def test_a_process_without_an_identity_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", None)
-    made = secret()  # the configuration is read without it
+    token_secret = secret()  # the configuration is read without it
     with pytest.raises(HeadraceError) as raised:
-        made.reveal()
+        token_secret.reveal()
     assert raised.value.code == "config.credentials_package"
     assert raised.value.remedy == "pip install 'headrace[azure]'"

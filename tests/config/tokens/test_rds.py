@@ -26,7 +26,7 @@ HOST = "shop.c1a2b3.eu-central-1.rds.amazonaws.com"
 
 def configured(**more: str) -> PostgresConfig:
     """`more` uses `_` for `.`."""
-    given = {
+    properties = {
         "headrace.credentials.provider": "aws-rds-iam",
         "database.hostname": HOST,
         "database.port": "5433",
@@ -34,7 +34,7 @@ def configured(**more: str) -> PostgresConfig:
         "database.sslmode": "verify-full",
     }
     return PostgresConfig.parse(
-        REQUIRED | given | {name.replace("_", "."): text for name, text in more.items()}
+        REQUIRED | properties | {name.replace("_", "."): text for name, text in more.items()}
     )
 
 
@@ -83,11 +83,11 @@ def test_a_region_that_the_host_does_not_name_is_configured(
 ) -> None:
     host = {"database_hostname": "db.example.com"}
     if where == "property":
-        made = secret(**host, headrace_credentials_region="sa-east-1")
+        token_secret = secret(**host, headrace_credentials_region="sa-east-1")
     else:
         monkeypatch.setenv("AWS_DEFAULT_REGION", "sa-east-1")
-        made = secret(**host)
-    assert read(made.reveal(), WORD).region == "sa-east-1"
+        token_secret = secret(**host)
+    assert read(token_secret.reveal(), WORD).region == "sa-east-1"
 
 
 def test_without_a_region_the_property_is_named(container: Cloud) -> None:
@@ -132,11 +132,11 @@ def test_a_process_makes_one_token_until_shortly_before_its_end(
 
 
 def test_a_token_that_was_refused_is_made_again(container: Cloud) -> None:
-    made = secret()
-    used = made.reveal()
-    made.renewed(used)
+    token_secret = secret()
+    used = token_secret.reveal()
+    token_secret.renewed(used)
     assert container.asked("/container") == 2
-    made.renewed("one of before")  # another connection had it renewed
+    token_secret.renewed("one of before")  # another connection had it renewed
     assert container.asked("/container") == 2
 
 
@@ -186,9 +186,9 @@ def test_an_identity_that_does_not_answer_is_asked_again(
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    made = secret()  # the configuration is read without it
+    token_secret = secret()  # the configuration is read without it
     with pytest.raises(HeadraceError) as raised:
-        made.reveal()
+        token_secret.reveal()
     assert raised.value.code == "config.credentials_package"
     assert raised.value.remedy == "pip install 'headrace[aws]'"
 

@@ -70,8 +70,8 @@ def keys(workload: str, *lines: str) -> str:
     head = ["| document | key |", "|---|---|"]
     rows = []
     for line in lines:
-        shown = record(workload, line)
-        rows.append(f"| `{shown['value']['after']}` | `{json.dumps(shown['key'])}` |")
+        event = record(workload, line)
+        rows.append(f"| `{event['value']['after']}` | `{json.dumps(event['key'])}` |")
     return "\n".join(["", *head, *rows, ""])
 
 
@@ -82,9 +82,9 @@ def given(name: str) -> str:
 
 def result(transform: str, case: str, name: str) -> str:
     """What a transform made of a record."""
-    made = _result(_case(transform, case), name)
-    assert made is not None, "the record is left out"
-    return _fenced("json", layout(_without_schemas(made)))
+    outcome = _result(_case(transform, case), name)
+    assert outcome is not None, "the record is left out"
+    return _fenced("json", layout(_without_schemas(outcome)))
 
 
 def results(transform: str, option: str, *labelled: str) -> str:
@@ -117,9 +117,9 @@ def written(text: str) -> str:
     """The text of a page with its blocks as they have to be. Raises KeyError for a comment that
     names no function."""
 
-    def block(found: re.Match[str]) -> str:
-        arguments = shlex.split(found[2])
-        return f"<!-- {found[1]}: {found[2]} -->\n{WRITERS[found[1]](*arguments)}"
+    def block(match: re.Match[str]) -> str:
+        arguments = shlex.split(match[2])
+        return f"<!-- {match[1]}: {match[2]} -->\n{WRITERS[match[1]](*arguments)}"
 
     return MARKED.sub(block, text)
 
@@ -142,13 +142,13 @@ def at(value: Any, path: str) -> Any:
 
 def _members(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The members of an envelope and of its source block, by their paths."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, member in value.items():
         if name == "source":
-            found |= _members(member, "source.")
+            members |= _members(member, "source.")
         elif name not in ("before", "after", "updateDescription", "message"):
-            found[prefix + name] = member
-    return found
+            members[prefix + name] = member
+    return members
 
 
 def _cell(members: Mapping[str, Any], name: str) -> str:
@@ -164,10 +164,10 @@ def _result(case: Case, name: str) -> dict[str, Any] | None:
 
 
 def _shown(case: Case, name: str) -> str:
-    made = _result(case, name)
-    if made is None:
+    outcome = _result(case, name)
+    if outcome is None:
         return "left out"
-    return f"`{json.dumps(_without_schemas(made)['value'], ensure_ascii=False)}`"
+    return f"`{json.dumps(_without_schemas(outcome)['value'], ensure_ascii=False)}`"
 
 
 def _without_schemas(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,8 +175,8 @@ def _without_schemas(record: Mapping[str, Any]) -> dict[str, Any]:
         name: None if record[name] is None else record[name]["payload"] for name in ("key", "value")
     }
     headers = {header["name"]: header["payload"] for header in record["headers"]}
-    shown = {"topic": record["topic"], "key": payloads["key"]}
-    return shown | ({"headers": headers} if headers else {}) | {"value": payloads["value"]}
+    plain_record = {"topic": record["topic"], "key": payloads["key"]}
+    return plain_record | ({"headers": headers} if headers else {}) | {"value": payloads["value"]}
 
 
 def _fenced(language: str, text: str) -> str:

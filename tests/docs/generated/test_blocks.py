@@ -61,18 +61,18 @@ def test_a_comment_that_names_nothing_is_an_error(written: str, error: type[Exce
 def test_results_of_transforms_that_pages_show_are_those_of_headrace() -> None:
     """Those that differ are listed."""
     folder = ROOT / "tests/golden/transforms/differences"
-    shown = 0
+    result_count = 0
     for text in ((ROOT / page).read_text() for page in pages()):
-        for found in blocks.MARKED.finditer(text):
-            if found[1] not in ("result", "results"):
+        for match in blocks.MARKED.finditer(text):
+            if match[1] not in ("result", "results"):
                 continue
-            transform, case, *names = shlex.split(found[2])
+            transform, case, *names = shlex.split(match[2])
             differences = (folder / f"{transform}.txt").read_text().splitlines()
             for name in (each.rpartition("=")[2] for each in names):
                 listed = re.compile(rf"{re.escape(case)}[^|]* \| {name}:")
                 assert [line for line in differences if listed.match(line)] == []
-                shown += 1
-    assert shown > 10
+                result_count += 1
+    assert result_count > 10
 
 
 def test_a_table_is_written_below_its_comment() -> None:
@@ -88,13 +88,13 @@ def test_each_example_is_shown_by_a_page_and_listed() -> None:
         for path in (ROOT / "examples").rglob("*")
         if path.is_file() and path.suffix in blocks.LANGUAGES
     }
-    shown = [
-        found[2]
+    shown_files = [
+        match[2]
         for page in pages()
-        for found in blocks.MARKED.finditer((ROOT / page).read_text())
-        if found[1] == "file"
+        for match in blocks.MARKED.finditer((ROOT / page).read_text())
+        if match[1] == "file"
     ]
-    assert sorted(shown) == sorted(files)
+    assert sorted(shown_files) == sorted(files)
     listed = (ROOT / "examples/README.md").read_text()
     for file in files:
         assert f"({file.split('/')[1]})" in listed, file

@@ -22,18 +22,21 @@ PAIRS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=8, max_size=8)
 def results(pairs: list[tuple[float, float]], **more: object) -> dict[str, Any]:
     """Results with a pair of figures, Debezium's and headrace's, for each bar of headrace."""
     machine = {"cpu": "A <fast> processor", "cores": 8, "python": "3.13.1"}
-    made: dict[str, Any] = {
+    by_database: dict[str, Any] = {
         database: {"machine": machine, "runs": 1, **more} for database in DATABASES
     }
     left = iter(pairs)
-    for one in COMPARISONS:
+    for comparison in COMPARISONS:
         peer: dict[str, float] = {}
-        own: dict[str, float] = {}
+        own_figures: dict[str, float] = {}
         for measure in MEASURES:
-            peer[measure.figure], own[measure.figure] = next(left)
-            own[measure.ratio] = own[measure.figure] / peer[measure.figure]
-        made[one.database][one.scenario] = {PEER: peer, one.lane: own}
-    return made
+            peer[measure.figure], own_figures[measure.figure] = next(left)
+            own_figures[measure.ratio] = own_figures[measure.figure] / peer[measure.figure]
+        by_database[comparison.database][comparison.scenario] = {
+            PEER: peer,
+            comparison.lane: own_figures,
+        }
+    return by_database
 
 
 def bars(svg: str) -> list[float]:
@@ -51,13 +54,19 @@ def test_the_chart_of_the_documentation_is_that_of_the_results() -> None:
 
 
 def test_each_bar_has_its_figure_with_a_unit_and_the_ratio_to_debezium() -> None:
-    shown = texts(chart(RESULTS))
+    chart_texts = texts(chart(RESULTS))
     for comparison in COMPARISONS:
-        debezium, own = figures_of(comparison, RESULTS).values()
-        assert shown.count(comparison.title) == len(MEASURES)
-        assert f"{debezium['events_per_second']:,.0f} events/s" in shown
-        assert f"{own['events_per_second']:,.0f} events/s {own['rate_ratio']:.1f}×" in shown
-        assert f"{own['cpu_per_million']:.1f} CPU-s {own['cpu_ratio']:.2f}×" in shown
+        debezium, own_figures = figures_of(comparison, RESULTS).values()
+        assert chart_texts.count(comparison.title) == len(MEASURES)
+        assert f"{debezium['events_per_second']:,.0f} events/s" in chart_texts
+        assert (
+            f"{own_figures['events_per_second']:,.0f} events/s {own_figures['rate_ratio']:.1f}×"
+            in chart_texts
+        )
+        assert (
+            f"{own_figures['cpu_per_million']:.1f} CPU-s {own_figures['cpu_ratio']:.2f}×"
+            in chart_texts
+        )
 
 
 @given(PAIRS)
@@ -75,17 +84,17 @@ def test_the_bars_of_a_measure_are_as_long_as_their_figures(
 
 
 def test_a_rate_that_no_run_could_tell_has_no_bar() -> None:
-    made = results([(1.0, 2.0)] * 8)
+    changed_results = results([(1.0, 2.0)] * 8)
     first = COMPARISONS[0]
-    own = made[first.database][first.scenario][first.lane]
-    own["events_per_second"] = own["rate_ratio"] = float("nan")
-    assert len(bars(chart(made))) == 15
-    assert "no clear figure" in texts(chart(made))
+    own_figures = changed_results[first.database][first.scenario][first.lane]
+    own_figures["events_per_second"] = own_figures["rate_ratio"] = float("nan")
+    assert len(bars(chart(changed_results))) == 15
+    assert "no clear figure" in texts(chart(changed_results))
 
 
 def test_the_chart_names_the_machine_the_runs_and_the_date_of_the_results() -> None:
-    shown = texts(chart(results([(1.0, 2.0)] * 8, date="2026-11-22")))
+    chart_texts = texts(chart(results([(1.0, 2.0)] * 8, date="2026-11-22")))
     where = "one run on A <fast> processor, 8 cores, Python 3.13.1, 2026-11-22."
-    assert [f"{name}: {where}" for name in DATABASES.values()] == shown[-2:]
+    assert [f"{name}: {where}" for name in DATABASES.values()] == chart_texts[-2:]
     dated = [bool(re.search(r"\d{4}-\d\d-\d\d", text)) for text in texts(chart(RESULTS))[-2:]]
-    assert dated == ["date" in found for found in RESULTS.values()]
+    assert dated == ["date" in database_results for database_results in RESULTS.values()]

@@ -44,17 +44,17 @@ def names(cells: list[str]) -> list[str]:
 
 def examples(text: str) -> list[tuple[list[str], str]]:
     """The arguments of each recorded example of a page, and what follows it."""
-    found = [match for match in MARKED.finditer(text) if match[1] == "recorded"]
-    return [(match[2].split(), text[match.end() :]) for match in found]
+    matches = [match for match in MARKED.finditer(text) if match[1] == "recorded"]
+    return [(match[2].split(), text[match.end() :]) for match in matches]
 
 
 def records(database: str) -> list[dict[str, Any]]:
     """The records that a page shows as a whole or in part, without schemas."""
-    shown = [record(*arguments[:2]) for arguments, _ in examples(text_of(database))]
-    for each in shown:
+    events = [record(*arguments[:2]) for arguments, _ in examples(text_of(database))]
+    for each in events:
         if isinstance(each["value"], dict) and "payload" in each["value"]:
             each["value"] = each["value"]["payload"]
-    return shown
+    return events
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -81,11 +81,11 @@ def test_each_row_of_the_manual_has_its_row(database: str, title: str) -> None:
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_each_operation_a_tombstone_and_a_change_of_the_key_are_shown(database: str) -> None:
-    shown = records(database)
-    operations = {each["value"].get("op") for each in shown if each["value"]}
+    events = records(database)
+    operations = {each["value"].get("op") for each in events if each["value"]}
     assert operations == OPERATIONS[database]
-    assert any(each["value"] is None for each in shown)
-    headers = {name for each in shown for name in each["headers"]}
+    assert any(each["value"] is None for each in events)
+    headers = {name for each in events for name in each["headers"]}
     moved = {"__debezium.newkey", "__debezium.oldkey"}
     assert (headers & moved == moved) is (database != "mongodb")
 
@@ -107,12 +107,12 @@ def test_each_member_of_the_source_block_is_explained(database: str) -> None:
 def test_the_formats_are_compared_member_by_member(database: str) -> None:
     compared = [match for match in MARKED.finditer(text_of(database)) if match[1] == "compared"]
     assert compared
-    for found in compared:
-        part, *both = found[2].split()
+    for match in compared:
+        part, *both = match[2].split()
         now, then = (at(record(*each), part)["source"] for each in (both[:2], both[2:]))
         assert now["version"].startswith("3.6.")
         assert then["version"].startswith("2.5.")
-        paths = re.findall(r"^\| `source\.(\w+)`", found[0], re.M)
+        paths = re.findall(r"^\| `source\.(\w+)`", match[0], re.M)
         assert {*paths} == {*now} | {*then}
 
 
@@ -129,12 +129,12 @@ def test_the_common_page_explains_every_member_and_operation() -> None:
 
 
 def test_the_examples_of_transactions_are_a_beginning_and_an_end() -> None:
-    shown = [
+    statuses = [
         record(*arguments)["value"]["status"]
         for arguments, _ in examples((ROOT / COMMON).read_text())
         if "transactions" in arguments[0]
     ]
-    assert shown == ["BEGIN", "END"]
+    assert statuses == ["BEGIN", "END"]
 
 
 def test_the_blocks_of_json_are_all_recorded() -> None:

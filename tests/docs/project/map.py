@@ -72,15 +72,15 @@ def first_sentence(docstring: str) -> str:
 @cache
 def packages() -> tuple[Package, ...]:
     """All packages, by folder."""
-    found = []
+    package_list = []
     for source in SOURCES:
         top = ROOT / source
         for file in top.rglob("__init__.py"):
             name = ".".join(file.parent.relative_to(top).parts)
             docstring = ast.get_docstring(ast.parse(file.read_text())) or ""
             folder = file.parent.relative_to(ROOT).as_posix()
-            found.append(Package(name, folder, first_sentence(docstring)))
-    return tuple(sorted(found, key=lambda package: package.folder.split("/")))
+            package_list.append(Package(name, folder, first_sentence(docstring)))
+    return tuple(sorted(package_list, key=lambda package: package.folder.split("/")))
 
 
 @cache

@@ -29,11 +29,11 @@ READABLE = 4.5
 
 def foreign(svg: str) -> list[str]:
     """What a browser would load for the picture, or run."""
-    found = re.findall(
+    references = re.findall(
         r"<(?:script|image|use|link|foreignObject)\b|@import|@font-face|\son\w+=", svg
     )
-    found += [url for url in re.findall(r"url\(([^)]*)\)", svg) if not url.startswith("#")]
-    return found + [url for url in re.findall(r"\w+://[^\s\"'<]+", svg) if url != SVG[1:-1]]
+    references += [url for url in re.findall(r"url\(([^)]*)\)", svg) if not url.startswith("#")]
+    return references + [url for url in re.findall(r"\w+://[^\s\"'<]+", svg) if url != SVG[1:-1]]
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
@@ -48,14 +48,14 @@ def test_a_picture_loads_nothing_and_has_a_title(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
 def test_a_picture_is_shown_by_a_page_with_a_text_in_its_place(path: Path) -> None:
-    shown = [
+    alternative_texts = [
         text
         for page in [*pages(), *project_pages()]
         for text, address in IMAGE.findall((ROOT / page).read_text())
         if ((ROOT / page).parent / address).resolve() == path
     ]
-    assert shown
-    assert all(len(text.split()) >= 5 for text in shown)
+    assert alternative_texts
+    assert all(len(text.split()) >= 5 for text in alternative_texts)
 
 
 def contrast(one: str, other: str) -> float:
@@ -112,11 +112,11 @@ def test_a_terminal_has_the_colours_of_the_output_and_no_font_of_elsewhere() -> 
 
 def test_of_a_long_output_the_picture_has_both_ends() -> None:
     lines = [*AnsiDecoder().decode("\n".join(map(str, range(FIRST + LAST + 5))))]
-    shown = [line.plain for line in shortened(lines)]
-    assert shown[:FIRST] == [str(number) for number in range(FIRST)]
-    assert shown[FIRST] == "… 5 more lines"
-    assert shown[-1] == str(FIRST + LAST + 4)
-    assert len(shown) == FIRST + LAST + 1
+    shown_lines = [line.plain for line in shortened(lines)]
+    assert shown_lines[:FIRST] == [str(number) for number in range(FIRST)]
+    assert shown_lines[FIRST] == "… 5 more lines"
+    assert shown_lines[-1] == str(FIRST + LAST + 4)
+    assert len(shown_lines) == FIRST + LAST + 1
     assert shortened(lines[: FIRST + LAST]) == lines[: FIRST + LAST]
 
 

@@ -33,9 +33,9 @@ def test_readme_has_three_screens() -> None:
 
 
 def test_the_figures_of_readme_are_those_of_the_results() -> None:
-    shown = [re.sub(r"\s", " ", figure) for figure in FIGURE.findall(TEXT)]
-    assert len(shown) >= 8
-    assert [figure for figure in shown if figure not in measured()] == []
+    page_figures = [re.sub(r"\s", " ", figure) for figure in FIGURE.findall(TEXT)]
+    assert len(page_figures) >= 8
+    assert [figure for figure in page_figures if figure not in measured()] == []
 
 
 def test_readme_names_the_cores_of_the_results() -> None:

@@ -114,14 +114,14 @@ def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_the_pictures_are_shown(site: Path) -> None:
-    shown = {
+    shown_pictures = {
         (page.parent / address).resolve().relative_to(site)
         for page in site.rglob("*.html")
         for address in Loaded(page).addresses
         if address.endswith(".svg")
     }
     pictures = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.svg")}
-    assert shown == pictures
+    assert shown_pictures == pictures
     assert len(pictures) >= 3
     for picture in pictures:
         assert (site / picture).read_bytes() == (ROOT / "docs" / picture).read_bytes()

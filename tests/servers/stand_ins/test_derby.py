@@ -191,8 +191,8 @@ def test_connections_to_a_database_that_is_shut_down_are_cut_and_others_stay(
     derby: DerbyServer, db2_database: Db2Database
 ) -> None:
     other = Db2Database.create(derby)
-    with closing(db2_database.connect()) as cut, closing(other.connect()) as kept:
-        ends = [connection.cursor() for connection in (cut, kept)]
+    with closing(db2_database.connect()) as cut, closing(other.connect()) as open_connection:
+        ends = [connection.cursor() for connection in (cut, open_connection)]
         for cursor in ends:
             cursor.execute("VALUES 1")
         derby.shut_down(db2_database.name)

@@ -85,8 +85,8 @@ def test_a_file_stream_is_transformed_as_a_batch_is(spark: SparkSession, tmp_pat
     assert stream.isStreaming
     out = collected(stream, tmp_path)
     ids = [json.loads(row.key)["payload"]["id"] for row in out]
-    made = sorted(zip(ids, (payload is None for payload in payloads(out)), strict=True))
-    assert made == [(0, False), (1, False), (2, True), (3, False)]
+    ids_and_nulls = sorted(zip(ids, (payload is None for payload in payloads(out)), strict=True))
+    assert ids_and_nulls == [(0, False), (1, False), (2, True), (3, False)]
 
 
 def collected(stream: DataFrame, folder: Path) -> list[Any]:

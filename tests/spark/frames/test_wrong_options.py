@@ -96,7 +96,12 @@ def test_each_of_the_ten_is_reported_by_itself_too() -> None:
         alias = name.split(".")[1]
         if name.startswith("transforms."):
             right["transforms"] = alias
-        given = right | ({} if text is None else {name: text})
+        changed_options = right | ({} if text is None else {name: text})
         if text is None:
-            del given[name]
-        assert name in raised(lambda given=given: headrace.options(given)).message
+            del changed_options[name]
+        assert (
+            name
+            in raised(
+                lambda changed_options=changed_options: headrace.options(changed_options)
+            ).message
+        )

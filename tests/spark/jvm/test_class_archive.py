@@ -21,9 +21,9 @@ def java_home(tmp_path: Path) -> Path:
 
 def java(folder: Path, name: str) -> Path:
     """One of several Javas with archives of their own classes."""
-    own = folder / name / "lib" / "server" / "classes.jsa"
-    own.parent.mkdir(parents=True)
-    own.touch()
+    class_archive = folder / name / "lib" / "server" / "classes.jsa"
+    class_archive.parent.mkdir(parents=True)
+    class_archive.touch()
     return folder / name
 
 
@@ -64,11 +64,11 @@ def test_archives_of_other_javas_and_sparks_are_removed_but_for_those_that_were_
         written(home, f"spark {number}", used=number)
         for number, home in enumerate([other, java_home, other, java_home, other])
     ]
-    own, base = written(java_home, "spark", used=-1), java_home / "base.jsa"
+    session_archive, base = written(java_home, "spark", used=-1), java_home / "base.jsa"
     base.write_bytes(HEADER)
     archive_options(java_home, "spark")
     assert [archive.exists() for archive in others] == [False, False, True, True, True]
-    assert own.exists()
+    assert session_archive.exists()
     assert base.exists(), "archives of Spark's classes build on it"
 
 
@@ -87,7 +87,7 @@ def test_sessions_that_start_at_once_remove_archives_once(java_home: Path) -> No
     for number in range(200):
         written(java_home, f"spark {number}", used=number)
     with ThreadPoolExecutor(8) as sessions:
-        asked = [sessions.submit(archive_options, java_home, "spark 199") for _ in range(16)]
-        assert {"SharedArchiveFile" in each.result() for each in asked} == {True}
+        futures = [sessions.submit(archive_options, java_home, "spark 199") for _ in range(16)]
+        assert {"SharedArchiveFile" in each.result() for each in futures} == {True}
     left = {file.name for file in java_home.glob("spark-*.jsa")}
     assert left == {archive_file(java_home, f"spark {number}").name for number in range(196, 200)}

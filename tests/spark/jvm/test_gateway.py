@@ -23,7 +23,7 @@ ANNOUNCEMENT = "PySpark daemon failed to flush the output to the worker process:
 
 def without_traces(lines: list[str]) -> list[str]:
     traces = ClosedSocketTraces()
-    return [kept for line in lines for kept in traces.without(line)]
+    return [kept_line for line in lines for kept_line in traces.without(line)]
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_a_jvm_may_exceed_the_time_to_end_while_it_writes_its_archive_of_classes
     closing: str, tmp_path: Path
 ) -> None:
     """A second request for the end (`terminate`) ends the JVM without an archive."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", ARCHIVE_SCRIPT, closing],
         env=os.environ | {"HEADRACE_CACHE_DIR": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    lines = done.stdout.splitlines()
+    lines = completed.stdout.splitlines()
     if closing == "patient":
-        assert lines[0].startswith("Java writes an archive of Spark's classes"), done.stderr
-        assert lines[1:] == ["True 0"], done.stderr
+        assert lines[0].startswith("Java writes an archive of Spark's classes"), completed.stderr
+        assert lines[1:] == ["True 0"], completed.stderr
     else:
-        assert lines == [f"False {-signal.SIGKILL}"], done.stderr
+        assert lines == [f"False {-signal.SIGKILL}"], completed.stderr

@@ -71,8 +71,8 @@ def _use_tables(spark: SparkSession, folder: Path) -> None:
     folded = headrace.fold(spark.createDataFrame(rows, _CHANGES))
     folded.orderBy("id").collect()
     folded.write.parquet(str(folder / "parquet"))
-    kept = spark.read.parquet(str(folder / "parquet"))
-    kept.createOrReplaceTempView("kept")
+    frame = spark.read.parquet(str(folder / "parquet"))
+    frame.createOrReplaceTempView("kept")
     spark.sql(
         "SELECT k.id, count(*) n, to_json(struct(k.name)) j FROM kept k LEFT JOIN kept l"
         " ON k.id = l.id AND l.name IS NOT NULL GROUP BY 1, 3 HAVING n > 0 ORDER BY n, 1"
@@ -84,7 +84,7 @@ def _use_tables(spark: SparkSession, folder: Path) -> None:
     ).collect()
     spark.sql("CREATE TABLE saved USING parquet AS SELECT * FROM kept")
     spark.sql("DROP TABLE saved")
-    kept.toArrow()
+    frame.toArrow()
 
 
 def _use_streams(spark: SparkSession, folder: Path) -> None:

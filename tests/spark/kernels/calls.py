@@ -22,7 +22,7 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
         )
         for inner in ast.walk(node)
     }
-    found = set()
+    dispatchers = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or node in compiled:
             continue
@@ -37,5 +37,5 @@ def called_in(module: ModuleType) -> set[Dispatcher]:
             case _:
                 continue
         if isinstance(called, Dispatcher):
-            found.add(called)
-    return found
+            dispatchers.add(called)
+    return dispatchers

@@ -21,9 +21,9 @@ KERNELS = {"a": ("x",)}
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernels]:
     """The kernels that were asked for."""
-    asked: list[Kernels] = []
-    monkeypatch.setattr(beforehand, "compile_beforehand", asked.append)
-    return asked
+    compiled_kernels: list[Kernels] = []
+    monkeypatch.setattr(beforehand, "compile_beforehand", compiled_kernels.append)
+    return compiled_kernels
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*, 4]"])

@@ -57,15 +57,17 @@ def imports(module: str) -> frozenset[str]:
 
 def kernels_under(*roots: str) -> set[str]:
     """The modules of the kernels that Python calls in what the roots import, near and far."""
-    seen: set[str] = set()
+    modules: set[str] = set()
     waiting = list(roots)
     while waiting:
         module = waiting.pop()
-        if module not in seen:
-            seen.add(module)
+        if module not in modules:
+            modules.add(module)
             waiting += imports(module)
     return {
-        kernel.py_func.__module__ for module in seen for kernel in called_in(import_module(module))
+        kernel.py_func.__module__
+        for module in modules
+        for kernel in called_in(import_module(module))
     }
 
 

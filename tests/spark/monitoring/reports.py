@@ -11,7 +11,7 @@ NOW = 1_000_000.0
 
 def report(**members: Any) -> Report:
     """One of a query that streams from a database of `shop`."""
-    given = {
+    default_members = {
         "time": NOW,
         "process": {"pid": 1, "began": 1, "host": "h", "hostname": "h"},
         "started": NOW - 60,
@@ -22,7 +22,7 @@ def report(**members: Any) -> Report:
         "reported": NOW,
         "metrics": metrics(),
     }
-    return Report(**(given | members))
+    return Report(**(default_members | members))
 
 
 def metrics(oldest_ms: int | None = None, **streaming: Any) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Answers:
 
 @pytest.fixture
 def answers() -> Iterator[Answers]:
-    made = Answers()
-    yield made
-    made.endpoint.close()
+    new_answers = Answers()
+    yield new_answers
+    new_answers.endpoint.close()
 
 
 def threads() -> int:
@@ -200,11 +200,11 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(answers: Answers) -> None
 
 
 def test_closing_ends_the_threads_and_frees_the_port() -> None:
-    made = Answers()
+    new_answers = Answers()
     before = threads()
-    made.endpoint.close()
+    new_answers.endpoint.close()
     latest = time.monotonic() + WITHIN_S
     while threads() > before - module._THREADS and time.monotonic() < latest:
         time.sleep(0.01)
     assert threads() == before - module._THREADS
-    Endpoint("127.0.0.1", made.endpoint.port, list).close()
+    Endpoint("127.0.0.1", new_answers.endpoint.port, list).close()

@@ -48,11 +48,11 @@ def values(listener: headrace.MetricsListener) -> dict[str, float]:
 
 def awaited(condition: Callable[[], Any], query: StreamingQuery | None = None) -> Any:
     latest = time.monotonic() + WITHIN_S
-    while not (found := condition()):
+    while not (outcome := condition()):
         assert query is None or query.exception() is None
         assert time.monotonic() < latest
         time.sleep(0.1)
-    return found
+    return outcome
 
 
 @ONE_DATABASE
@@ -84,9 +84,13 @@ def test_a_listener_serves_the_metrics_of_the_sessions_queries(
         awaited(lambda: main(["status", str(checkpoint), "--json"]) == 0)
         capsys.readouterr()
         assert main(["status", str(checkpoint), "--json", "--fail-above-lag", "1h"]) == 0
-        shown = json.loads(capsys.readouterr().out)
-        assert (shown["name"], shown["state"], shown["running"]) == ("orders", "streaming", True)
-        assert shown["rows"] >= 57
+        status_report = json.loads(capsys.readouterr().out)
+        assert (status_report["name"], status_report["state"], status_report["running"]) == (
+            "orders",
+            "streaming",
+            True,
+        )
+        assert status_report["rows"] >= 57
     finally:
         query.stop()
         numbers.stop()

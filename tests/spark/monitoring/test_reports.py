@@ -24,8 +24,8 @@ from tests.spark.monitoring.reports import NOW, metrics, report
 def test_the_lag_is_the_age_of_what_may_be_missing_in_the_sink(
     oldest_ms: int | None, silent: int, lag: float
 ) -> None:
-    made = report(metrics=metrics(oldest_ms), reported=NOW - silent)
-    assert made.lag_seconds(NOW) == lag
+    run_report = report(metrics=metrics(oldest_ms), reported=NOW - silent)
+    assert run_report.lag_seconds(NOW) == lag
 
 
 def test_a_snapshot_has_no_lag_and_neither_has_what_never_reported() -> None:
@@ -47,9 +47,9 @@ def test_a_query_is_ready_when_it_has_begun_and_nothing_is_in_the_way() -> None:
 
 
 def test_a_report_comes_back_from_its_json_also_of_a_newer_version() -> None:
-    made = report(name="orders", warnings=("careful",), tables={"a.t": {"changes": 1}})
-    text = json.dumps(made.to_json() | {"new_in_a_later_version": 1})
+    run_report = report(name="orders", warnings=("careful",), tables={"a.t": {"changes": 1}})
+    text = json.dumps(run_report.to_json() | {"new_in_a_later_version": 1})
     again = Report.from_json(json.loads(text))
-    assert json.dumps(again.to_json()) == json.dumps(made.to_json())
+    assert json.dumps(again.to_json()) == json.dumps(run_report.to_json())
     with pytest.raises(TypeError):
         Report.from_json({"time": 1})

@@ -54,8 +54,11 @@ def test_every_mistake_is_answered_in_one_sentence(
     refused = started(stream().options(**headrace.options(other, database_dbname="nosuch")), "no")
     answers["refused"] = [text_of(refused.awaitTermination), headrace.error(refused)]
 
-    own = {named: str(tmp_path / "away")}
-    retries = own | {"errors.max.retries": "2", "retriable.restart.connector.wait.ms": "2000"}
+    path_option = {named: str(tmp_path / "away")}
+    retries = path_option | {
+        "errors.max.retries": "2",
+        "retriable.restart.connector.wait.ms": "2000",
+    }
     away = stream().options(**headrace.options({**right, **retries}, database_port=1))
     query = started(away, "away")
     while query.isActive and headrace.status(query).error is None:

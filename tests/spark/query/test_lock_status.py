@@ -65,8 +65,8 @@ def test_the_status_says_which_lock_a_task_waits_for(
             time.sleep(0.01)
         writes.commit()
         waiting.join()
-        held = f"(held by {locks.info.backend_pid}, application billing)"
-        waits = f"waiting for a lock on public.t {held}"
+        holder = f"(held by {locks.info.backend_pid}, application billing)"
+        waits = f"waiting for a lock on public.t {holder}"
         status = await_status(query, lambda s: s.waits is not None)
         assert (status.state, status.waits, status.error) == ("streaming", waits, None)
         assert status.message.startswith(waits)

@@ -98,18 +98,18 @@ def test_a_secret_stays_a_reference_and_one_that_is_missing_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "hunter2")
-    given = {**GIVEN, "database.password": "${env:CDC_PASSWORD}"}
-    assert packed(headrace.options(given)) == given
+    properties = {**GIVEN, "database.password": "${env:CDC_PASSWORD}"}
+    assert packed(headrace.options(properties)) == properties
     monkeypatch.delenv("CDC_PASSWORD")
     with pytest.raises(HeadraceError, match="CDC_PASSWORD is not set"):
-        headrace.options(given)
+        headrace.options(properties)
 
 
 def test_references_are_left_to_the_server_of_spark_connect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
-    given = {**GIVEN, "database.password": "${env:ONLY_ON_THE_SERVER}"}
-    assert packed(headrace.options(given)) == given
+    properties = {**GIVEN, "database.password": "${env:ONLY_ON_THE_SERVER}"}
+    assert packed(headrace.options(properties)) == properties
     with pytest.raises(HeadraceError, match=r"snapshot\.mode"):
-        headrace.options(given, snapshot_mode="x")
+        headrace.options(properties, snapshot_mode="x")

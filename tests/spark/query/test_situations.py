@@ -51,10 +51,10 @@ def ended(server: str) -> dict[str, Any]:
 def test_a_source_is_known_by_its_server_or_by_being_the_only_one(
     written: tuple[tuple[str, str], ...], progress: Any, state: str | None
 ) -> None:
-    found = newest_on_server(
+    newest_situation = newest_on_server(
         session_with(*(situation(*arguments) for arguments in written)), progress
     )
-    assert (found and found["state"]) == state
+    assert (newest_situation and newest_situation["state"]) == state
 
 
 def test_the_newest_text_of_each_source_under_the_same_driver_comes_first() -> None:

@@ -24,8 +24,8 @@ delivered: set[str] = set()
 
 
 def streams(name: str) -> DataFrame:
-    own = {"slot.name": name, "topic.prefix": name}
-    options = headrace.options({**json.loads(properties), **own})
+    query_properties = {"slot.name": name, "topic.prefix": name}
+    options = headrace.options({**json.loads(properties), **query_properties})
     return spark.readStream.format("headrace").options(**options).load()
 
 

@@ -31,11 +31,11 @@ def test_garbage_is_collected_again_after_a_start_and_what_the_start_left_is_not
     had = gc.get_freeze_count()
     with collection_paused():
         assert not gc.isenabled()
-        kept = [Cycle() for _ in range(100)]
+        cycles = [Cycle() for _ in range(100)]
     assert gc.isenabled()
     assert gc.get_freeze_count() >= had + 100
     assert not any(isinstance(each, Cycle) for each in gc.get_objects())
-    del kept
+    del cycles
     Cycle()
     assert gc.collect() >= 1
 

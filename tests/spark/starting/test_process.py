@@ -183,6 +183,6 @@ def test_a_process_of_spark_looks_into_no_archive_of_its_path(tmp_path: Path) ->
         },
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    shown = run.stdout.splitlines()
-    assert str(tmp_path) in shown
-    assert [line for line in shown if line.startswith(tuple(archives))] == []
+    path_entries = run.stdout.splitlines()
+    assert str(tmp_path) in path_entries
+    assert [line for line in path_entries if line.startswith(tuple(archives))] == []

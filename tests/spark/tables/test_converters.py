@@ -140,8 +140,8 @@ def test_variants_hold_the_values_of_their_types(
     fields = [
         f"variant_get(value, '$.after.{name}', '{kind}') AS {name}" for name, kind in kinds.items()
     ]
-    found = frame.selectExpr(*fields).collect()
-    assert plain_row(found[0]) == FIRST
+    converted_rows = frame.selectExpr(*fields).collect()
+    assert plain_row(converted_rows[0]) == FIRST
     described = frame.selectExpr("schema_of_variant(value:after) AS kind").first()
     assert described is not None
     for name, kind in (("at", "TIMESTAMP"), ("local", "TIMESTAMP_NTZ"), ("day", "DATE")):

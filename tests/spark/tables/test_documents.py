@@ -73,11 +73,11 @@ def test_the_fold_of_a_collections_changes_is_the_collection(
     change(mongo_database)
     changes = headrace.table(events(spark, properties, tmp_path), "orders", FIELDS, documents=True)
     folded = headrace.fold(changes).where("NOT __deleted")
-    found = [
+    folded_documents = [
         (each._id, each.total, [line.sku for line in each.lines or []]) for each in folded.collect()
     ]
     expected = [row(each) for each in mongo_database.collections["orders"].find()]
-    assert sorted(found) == sorted(expected)
+    assert sorted(folded_documents) == sorted(expected)
 
 
 def test_rows_of_a_collection_have_its_documents_as_text(

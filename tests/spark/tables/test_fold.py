@@ -92,7 +92,7 @@ def merged(target: dict[int, tuple[Any, ...]], folded: DataFrame) -> dict[int, t
     """A target after a MERGE of the fold."""
     merged_rows = dict(target)
     for row in folded.collect():
-        kept = row["__kept"]
+        kept_columns = row["__kept"]
         assert row.id is not None
         if row["__deleted"]:
             assert row.name is None
@@ -100,7 +100,7 @@ def merged(target: dict[int, tuple[Any, ...]], folded: DataFrame) -> dict[int, t
         else:
             old = dict(zip(("id", "name", "text"), target.get(row.id, ()), strict=False))
             columns = ("id", "name", "text")
-            merged_rows[row.id] = tuple(old[c] if c in kept else row[c] for c in columns)
+            merged_rows[row.id] = tuple(old[c] if c in kept_columns else row[c] for c in columns)
     return merged_rows
 
 

@@ -45,15 +45,18 @@ def frame(spark: SparkSession, *changes: tuple[Any, ...]) -> DataFrame:
 
 def folded(changes: DataFrame, **options: Any) -> tuple[Any, ...]:
     """Name, text, deleted, kept of the only row."""
-    (found,) = headrace.fold(changes, **options).collect()
-    return (found.name, found.text, found["__deleted"], found["__kept"])
+    (folded_row,) = headrace.fold(changes, **options).collect()
+    return (folded_row.name, folded_row.text, folded_row["__deleted"], folded_row["__kept"])
 
 
 def failure(changes: DataFrame, **options: Any) -> HeadraceError:
     """The error that ends the query, whatever it reads of the fold."""
-    for asked in (lambda made: made.collect(), lambda made: made.count()):
+    for action in (
+        lambda folded_frame: folded_frame.collect(),
+        lambda folded_frame: folded_frame.count(),
+    ):
         with pytest.raises(PySparkException) as raised:
-            asked(headrace.fold(changes, **options))
+            action(headrace.fold(changes, **options))
         error = HeadraceError.find_in(str(raised.value))
         assert error is not None
     assert error.code == "spark.ambiguous_order"
@@ -95,8 +98,8 @@ def test_two_changes_of_a_key_whose_order_is_open_end_the_query(
 ) -> None:
     before, last_of_others = change("z", "1"), ((2,), *change("b", "5")[1:])
     error = failure(frame(spark, before, first, other, last_of_others), order=order)
-    shown = order if isinstance(order, str) else ", ".join(order)
-    assert f"of one key (id) have the same place in the order ({shown})" in error.message
+    order_text = order if isinstance(order, str) else ", ".join(order)
+    assert f"of one key (id) have the same place in the order ({order_text})" in error.message
     assert "source.lsn" in error.remedy
 
 

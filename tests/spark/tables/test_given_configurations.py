@@ -24,9 +24,9 @@ GIVEN = {
 }
 TEXT = "".join(f"debezium.source.{name}={value}\n" for name, value in GIVEN.items())
 CALLS: list[tuple[Any, Callable[[Any], object]]] = [
-    (table, lambda given: headrace.table(None, "inventory.orders", given)),  # type: ignore[arg-type]
-    (fold, lambda given: headrace.fold(None, given)),  # type: ignore[arg-type]
-    (registry, lambda given: headrace.signal(given, "log")),
+    (table, lambda properties: headrace.table(None, "inventory.orders", properties)),  # type: ignore[arg-type]
+    (fold, lambda properties: headrace.fold(None, properties)),  # type: ignore[arg-type]
+    (registry, lambda properties: headrace.signal(properties, "log")),
 ]
 
 

@@ -56,12 +56,12 @@ def block(text: str) -> str:
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     """Rows as the database gives them in `stored`."""
-    shown = frame.selectExpr(
+    selected = frame.selectExpr(
         "id", "customer", "cast(total AS string)", "cast(placed AS string)", "note",
         "unix_micros(at)", "cast(day AS string)", "cast(cast(loose AS double) AS string)",
         "lower(hex(raw))", "flag",
     )  # fmt: skip
-    return sorted(tuple(row) for row in shown.collect())
+    return sorted(tuple(row) for row in selected.collect())
 
 
 def stored(database: Database) -> list[tuple[Any, ...]]:

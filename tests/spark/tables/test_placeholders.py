@@ -46,8 +46,8 @@ def test_values_of_each_type_can_be_lacking(
         ((3,), "u", None, (3, "e", None), "5"),
     ]
     folded = headrace.fold(spark.createDataFrame(events, schema))
-    made = {row.id: (row.name, row.value, row["__kept"]) for row in folded.collect()}
-    assert made[1] == ("b", present, [])
-    assert made[2][2] == ["value"]
-    assert made[3] == ("e", None, [])
-    assert len(made) == 3
+    folded_rows = {row.id: (row.name, row.value, row["__kept"]) for row in folded.collect()}
+    assert folded_rows[1] == ("b", present, [])
+    assert folded_rows[2][2] == ["value"]
+    assert folded_rows[3] == ("e", None, [])
+    assert len(folded_rows) == 3

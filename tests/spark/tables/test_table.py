@@ -103,9 +103,9 @@ def test_each_form_is_its_value(spark: SparkSession) -> None:
     changes = headrace.table(
         spark.createDataFrame(lines, "topic string, value string"), "s.t", schema
     )
-    shown = changes.selectExpr(*(f"cast(after.{name} AS string)" for name in names)).collect()
+    rows = changes.selectExpr(*(f"cast(after.{name} AS string)" for name in names)).collect()
     expected = [text for _, _, text in FORMS]
-    assert [list(row) for row in shown] == [expected, expected]
+    assert [list(row) for row in rows] == [expected, expected]
     first = changes.first()
     assert first is not None
     assert (first.op, first.source, first.before) == ("c", {"lsn": "5", "table": "t"}, None)
@@ -128,8 +128,8 @@ def test_every_decimal_is_read_exactly(spark: SparkSession, numbers: list[int]) 
     lines = [(event({"c0": encoded(text), "c1": parts(text)}),) for text in texts]
     schema = f"c0 DECIMAL(38,7), c1 STRING COMMENT '{VARIABLE}'"
     changes = headrace.table(spark.createDataFrame(lines, "value string"), "t", schema)
-    found = changes.selectExpr("after.c0", "after.c1").collect()
-    assert [(row.c0, Decimal(row.c1)) for row in found] == [(Decimal(t), Decimal(t)) for t in texts]
+    rows = changes.selectExpr("after.c0", "after.c1").collect()
+    assert [(row.c0, Decimal(row.c1)) for row in rows] == [(Decimal(t), Decimal(t)) for t in texts]
 
 
 def records(spark: SparkSession) -> DataFrame:
@@ -152,8 +152,8 @@ def records(spark: SparkSession) -> DataFrame:
 
 def test_topics_of_kafka_are_tables(spark: SparkSession) -> None:
     changes = headrace.table(records(spark), "s.t", "id INT", key="id")
-    found = changes.orderBy("offset").select("key.id", "op", "after.id", "offset").collect()
-    assert [tuple(row) for row in found] == [(1, "c", 1, 7), (2, "c", 2, 8), (1, None, None, 9)]
+    rows = changes.orderBy("offset").select("key.id", "op", "after.id", "offset").collect()
+    assert [tuple(row) for row in rows] == [(1, "c", 1, 7), (2, "c", 2, 8), (1, None, None, 9)]
     folded = headrace.fold(changes).orderBy("id").collect()
     assert [(row.id, row["__deleted"]) for row in folded] == [(1, True), (2, False)]
 
@@ -192,15 +192,15 @@ def test_documents_are_rows_of_declared_fields(spark: SparkSession) -> None:
     line = event(json.dumps(DOCUMENT))
     events = spark.createDataFrame([('{"id":"1"}', line)], "key string, value string")
     changes = headrace.table(events, "orders", FIELDS, documents=True)
-    shown = changes.selectExpr(
+    row = changes.selectExpr(
         "key.id", "after._id", "cast(after.total AS string)", "cast(after.placed AS string)",
         "cast(after.later AS string)", "cast(after.text AS string)", "after.count", "after.plain",
         "after.ratio", "hex(after.raw)", "to_json(after.lines)", "after.tags",
         "to_json(after.any)", "after.nothing", "after.missing",
     ).first()  # fmt: skip
-    assert shown is not None
+    assert row is not None
     moment = "2026-01-02 03:04:05.678"
-    assert tuple(shown) == (
+    assert tuple(row) == (
         "1", DOCUMENT["_id"]["$oid"], "12.50", moment, moment, moment, 5, 7, 0.5, "00FF",
         '[{"sku":"a","n":1},{"sku":"b"}]', {"x": 1}, '{"a":[1,"b"]}', None, None,
     )  # type: ignore[index] # fmt: skip

@@ -114,8 +114,8 @@ def test_parquet_files_of_a_target_schema_are_the_collection(
 ) -> None:
     properties = filled(mongo_database) | UNWRAP | {TARGET: schema}
     properties |= {"key.converter": "row", "value.converter": "row"}
-    made = headrace.options(properties)
-    properties = json.loads(made["headrace.config"])
+    query_options = headrace.options(properties)
+    properties = json.loads(query_options["headrace.config"])
     written(spark, properties, tmp_path)
     change(mongo_database)
     rows = last_rows(written(spark, properties, tmp_path))
@@ -152,7 +152,7 @@ def test_the_collection_is_asked_for_the_columns_of_a_table(
     events = written(spark, properties, tmp_path)
     changes = headrace.table(events, f"{mongo_database.name}.orders", properties)
     folded = headrace.fold(changes).where("NOT __deleted")
-    found = {
+    table_rows = {
         row["_id"]: {
             name: value
             for name, value in plain(row.asDict(recursive=True)).items()
@@ -160,7 +160,7 @@ def test_the_collection_is_asked_for_the_columns_of_a_table(
         }
         for row in folded.collect()
     }
-    assert found == collection(mongo_database)
+    assert table_rows == collection(mongo_database)
 
 
 def test_a_field_that_the_sample_lacks_ends_the_query_or_is_kept(
@@ -172,8 +172,8 @@ def test_a_field_that_the_sample_lacks_ends_the_query_or_is_kept(
     name = f"{mongo_database.name}.orders"
     with pytest.raises(Exception, match="the schema has no field newer"):
         headrace.table(values, name, properties).collect()
-    kept = headrace.table(values, name, properties, conflict="rest")
-    rests = kept.selectExpr("to_json(after.__rest) AS rest").collect()
+    kept_table = headrace.table(values, name, properties, conflict="rest")
+    rests = kept_table.selectExpr("to_json(after.__rest) AS rest").collect()
     assert sorted(row.rest for row in rests) == ['{"newer":false}'] * 2 + ['{"newer":true}'] * 3
 
 
@@ -189,9 +189,9 @@ def test_types_in_conflict_are_texts_or_refused_at_the_start(
 ) -> None:
     properties = filled(mongo_database) | UNWRAP | {TARGET: "sampled"}
     mongo_database.collections["orders"].insert_one({"number": "a text"})
-    made = json.loads(headrace.options(properties)["headrace.config"])
-    assert "number STRING" in made[TARGET]
-    assert made["transforms.unwrap.target.schema.unknown"] == "fail"
+    query_options = json.loads(headrace.options(properties)["headrace.config"])
+    assert "number STRING" in query_options[TARGET]
+    assert query_options["transforms.unwrap.target.schema.unknown"] == "fail"
     with pytest.raises(HeadraceError, match=r"orders: the values of number") as raised:
         headrace.options(properties | {"target.schema.sample.conflict": "fail"})
     assert raised.value.code == "documents.types_in_conflict"

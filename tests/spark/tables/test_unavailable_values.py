@@ -61,8 +61,8 @@ def merged(frame: DataFrame) -> list[tuple[Any, ...]]:
         for name in ("numbers", "longs", "days")
     ]  # fmt: skip
     documents = [f"get_json_object({name}, '$.big')" for name in ("doc", "docb")]
-    shown = frame.selectExpr("id", "counter", "words", "lower(hex(raw))", *documents, *joined)
-    return sorted(tuple(row) for row in shown.collect())
+    selected = frame.selectExpr("id", "counter", "words", "lower(hex(raw))", *documents, *joined)
+    return sorted(tuple(row) for row in selected.collect())
 
 
 @pytest.mark.chaos  # in `make test` replicas keep them: tests/sinks/replicas/applying
@@ -81,24 +81,26 @@ def test_a_merge_keeps_the_large_values_that_an_update_did_not_change(
     exec(block('headrace.table(events, "inventory.orders", properties)'), names)
     delta.sql("DROP TABLE IF EXISTS orders")
     exec(block("saveAsTable"), names)
-    kept: dict[int, list[str]] = {}
+    kept_columns: dict[int, list[str]] = {}
     fold = headrace.fold
 
     def watched(batch: DataFrame) -> DataFrame:
         folded = fold(batch)
-        kept.update((row["id"], row["__kept"]) for row in folded.select("id", "__kept").collect())
+        kept_columns.update(
+            (row["id"], row["__kept"]) for row in folded.select("id", "__kept").collect()
+        )
         return folded
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(headrace, "fold", watched)
         exec(block("MERGE INTO"), names)
         assert merged(delta.table("orders")) == database.execute(STORED)
-        assert all(not each for each in kept.values())
-        kept.clear()
+        assert all(not each for each in kept_columns.values())
+        kept_columns.clear()
         database.execute(CHANGES)
         exec(block("MERGE INTO"), names)
-    assert sorted(kept[1]) == sorted(LARGE)
-    assert sorted(kept[2]) == sorted(set(LARGE) - {"words", "tags", "days", "numbers"})
-    assert kept[5] == []
+    assert sorted(kept_columns[1]) == sorted(LARGE)
+    assert sorted(kept_columns[2]) == sorted(set(LARGE) - {"words", "tags", "days", "numbers"})
+    assert kept_columns[5] == []
     assert merged(delta.table("orders")) == database.execute(STORED)
     delta.sql("DROP TABLE orders")

@@ -18,9 +18,9 @@ NAME = {"backlog": "a-b"}
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    made = Checkpoint(tmp_path / "checkpoint")
-    made.plan(0, {**INITIAL, **NAME})
-    return made.folder
+    new_checkpoint = Checkpoint(tmp_path / "checkpoint")
+    new_checkpoint.plan(0, {**INITIAL, **NAME})
+    return new_checkpoint.folder
 
 
 def begun(checkpoint: Path, log: Log) -> BatchJournal:

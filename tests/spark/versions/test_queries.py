@@ -38,11 +38,11 @@ class Query:
         named: Path | str | None = None,
         checkpoint: Path | None = None,
     ) -> StreamingQuery:
-        own = {
+        query_properties = {
             "headrace.range.max.bytes": "32kB",
             "headrace.checkpoint.dir": str(named or self.checkpoint),
         }
-        properties = self.database.properties() | own
+        properties = self.database.properties() | query_properties
         frame = self.spark.readStream.format("headrace").options(**headrace.options(properties))
         writer = frame.load().writeStream.format("parquet").option("path", str(self.folder / "out"))
         writer = writer.option("checkpointLocation", str(checkpoint or self.checkpoint))
@@ -135,9 +135,12 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("change", "code"),
         [
-            (lambda own, other: own, "spark.other_checkpoint"),
-            (lambda own, other: shutil.copytree(own, other), "spark.other_checkpoint"),
-            (lambda own, other: other.mkdir(), "spark.checkpoint_not_found"),
+            (lambda checkpoint, other: checkpoint, "spark.other_checkpoint"),
+            (
+                lambda checkpoint, other: shutil.copytree(checkpoint, other),
+                "spark.other_checkpoint",
+            ),
+            (lambda checkpoint, other: other.mkdir(), "spark.checkpoint_not_found"),
         ],
         ids=["of another query", "copied", "empty"],
     )

@@ -45,16 +45,16 @@ def test_each_feature_has_the_outcome_of_its_tests(
         report(tmp_path, "kills-4.1.4.xml", f"<testsuite>{passed}</testsuite>"),
     ]
     assert main(tmp_path / "page.md", files) == 1
-    found = cells(tmp_path / "page.md")
-    assert found[""] == ["4.1.4", "4.10.0"]
-    (tables,) = (row for feature, row in found.items() if "headrace.fold" in feature)
+    cells_by_feature = cells(tmp_path / "page.md")
+    assert cells_by_feature[""] == ["4.1.4", "4.10.0"]
+    (tables,) = (row for feature, row in cells_by_feature.items() if "headrace.fold" in feature)
     assert tables == ["yes (1)", "not run"]
-    assert found["Transforms and converters in a stream"] == ["1 of 2", "not run"]
-    assert found["Checkpoints of former releases"] == ["skipped", "not run"]
-    (platforms,) = (row for feature, row in found.items() if "Pipelines" in feature)
+    assert cells_by_feature["Transforms and converters in a stream"] == ["1 of 2", "not run"]
+    assert cells_by_feature["Checkpoints of former releases"] == ["skipped", "not run"]
+    (platforms,) = (row for feature, row in cells_by_feature.items() if "Pipelines" in feature)
     assert platforms == ["0 of 1", "not run"]  # its module could not be imported
-    assert found["Kills of every process"] == ["yes (1)", "yes (1)"]
-    assert found[REST] == ["yes (1)", "not run"]
+    assert cells_by_feature["Kills of every process"] == ["yes (1)", "yes (1)"]
+    assert cells_by_feature[REST] == ["yes (1)", "not run"]
     assert capsys.readouterr().err.splitlines() == [
         "4.1.4: tests.pipelines.test_avro.test_c",
         "4.1.4: .tests.platforms.test_connect",

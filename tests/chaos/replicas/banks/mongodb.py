@@ -20,11 +20,11 @@ class MongoBank(ChaosMongo, Bank):
 
     def properties(self) -> dict[str, str]:
         """The configuration with the default capture.mode."""
-        given = super().properties()
+        properties = super().properties()
         for name in ("capture.mode", "capture.mode.full.update.type", "event.format.version"):
-            del given[name]
+            del properties[name]
         collections = ",".join(f"{self.namespace}.{table}" for table in TABLES)
-        return given | {"collection.include.list": collections}
+        return properties | {"collection.include.list": collections}
 
     def create(self) -> None:
         super().create()
@@ -52,8 +52,8 @@ class MongoBank(ChaosMongo, Bank):
         if step in (Step.VISIT, Step.CLEAR):
             bank.visits.insert_one({"_id": key, "at": [chance.random(), word]}, session=session)
             return
-        found = list(bank.cards.aggregate([{"$sample": {"size": 1}}], session=session))
-        for card in found:
+        cards = list(bank.cards.aggregate([{"$sample": {"size": 1}}], session=session))
+        for card in cards:
             selected, renamed = {"_id": card["_id"]}, {"holder": word}
             if step is Step.RENAME:
                 bank.cards.update_one(selected, {"$set": renamed}, session=session)

@@ -63,10 +63,10 @@ class PostgresBank(ChaosPostgres, Bank):
 
     def _take(self, connection: psycopg.Connection[Any], step: Step, chance: random.Random) -> None:
         word, credit = chance.choice(("Ana", "Bea", "Zoë", None)), chance.randint(1, 10**8) / 100
-        given = {"word": word, "credit": credit, "picture": picture(chance)}
-        connection.execute(_STATEMENTS[step], given)
+        parameters = {"word": word, "credit": credit, "picture": picture(chance)}
+        connection.execute(_STATEMENTS[step], parameters)
         if step is Step.CLEAR:
-            connection.execute(_STATEMENTS[Step.VISIT], given)
+            connection.execute(_STATEMENTS[Step.VISIT], parameters)
 
     def expected(self, table: str) -> list[Row]:
         with self.server.connect() as connection:
