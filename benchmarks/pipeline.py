@@ -29,8 +29,8 @@ from headrace.spark.session import build_session, warm_up
 class _Count(StreamingQueryListener):
     """Adds what reached the sink, batch by batch: what Spark observed, or what `output` holds."""
 
-    def __init__(self, wanted: int, output: Output | None) -> None:
-        self.wanted, self.output = wanted, output
+    def __init__(self, event_count: int, output: Output | None) -> None:
+        self.event_count, self.output = event_count, output
         self.events = self.bytes = 0
         self.done = threading.Event()
 
@@ -47,7 +47,7 @@ class _Count(StreamingQueryListener):
         elif row is not None:
             self.events += row["events"]
             self.bytes += row["bytes"] or 0
-        if self.events >= self.wanted:
+        if self.events >= self.event_count:
             self.done.set()
 
     def onQueryIdle(self, event: Any) -> None:

@@ -63,10 +63,10 @@ def test_avro_has_the_schema_of_the_converter(
     files = visible(run.subject.target())
     assert all(file.suffix == ".avro" for file in files)
     events = sorted((each for file in files for each in records(file)), key=lambda e: e["sequence"])
-    held_events = [
+    keyed_changes = [
         (e["key"]["id"], e["value"] and (e["value"]["op"], e["value"]["after"])) for e in events
     ]
-    assert held_events == [
+    assert keyed_changes == [
         (1, ("c", {"id": 1, "v": "7"})),
         (2, ("c", {"id": 2, "v": "7"})),
         (1, ("u", {"id": 1, "v": "other"})),

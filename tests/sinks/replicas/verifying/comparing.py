@@ -59,16 +59,16 @@ def sink_query(
     definition = find_sink(replication.lake.name)
     assert isinstance(definition, ReplicaDefinition)
     of_sink = {f"headrace.sink.{n.replace('_', '.')}": text for n, text in options.items()}
-    source_properties = {
+    query_properties = {
         **replication.database.properties(),
         **replication.lake.properties(),
         **of_sink,
         **dict(source or {}),
     }
-    config = parse_configuration(source_properties)
+    config = parse_configuration(query_properties)
     properties = {
         **definition.defaults(config),
-        **source_properties,
+        **query_properties,
         **definition.comparison_overrides,
     }
     state = replication.state
