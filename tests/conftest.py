@@ -229,9 +229,9 @@ def resident(residents: list[Resident]) -> Iterator[Resident]:
     running.end_started()
     if not running.is_running:  # the next test gets another one
         residents.clear()
-        said = running.log()
+        log_text = running.log()
         running.close()
-        pytest.fail(f"the resident headrace ended: {said}")
+        pytest.fail(f"the resident headrace ended: {log_text}")
 
 
 @pytest.fixture

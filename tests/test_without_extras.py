@@ -155,5 +155,5 @@ def test_a_missing_driver_is_an_error_with_its_remedy(installation: Installation
 def test_the_remedy_adds_the_driver_to_what_is_installed(installation: Installation) -> None:
     """pip looks for the driver only: headrace need be in no index."""
     remedy = ("install", "--dry-run", "headrace[postgresql]")
-    said = pip_run("--python", installation.python, *remedy).stderr
-    assert "No matching distribution found for psycopg" in said
+    error_output = pip_run("--python", installation.python, *remedy).stderr
+    assert "No matching distribution found for psycopg" in error_output

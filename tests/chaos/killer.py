@@ -115,9 +115,9 @@ class Killer:
         self.moment(moment)
         at = time.monotonic() - self.begun
         where = f"{at:5.1f} s, micro-batch {self.run.planned()}, {self.run.lines()} lines"
-        said = self.kill(kind)
+        description = self.kill(kind)
         # What ended during the kill is no sign of life after it.
         self.lines, self.planned = self.run.lines(), self.run.planned()
-        print(f"kill {number} ({moment}): {kind} at {where}{said}")
+        print(f"kill {number} ({moment}): {kind} at {where}{description}")
         # A server that is not there yet when the command starts ends the command.
         self.survives = kind in SURVIVED and moment != "started"

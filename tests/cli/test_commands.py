@@ -62,9 +62,9 @@ def test_a_file_of_somebody_else_is_refused_before_anything_starts(tmp_path, cap
     (tmp_path / "out").write_text("mine")
     state = str(tmp_path / "state")
     assert main(["events", str(file), "--output", str(tmp_path / "out"), "--state", state]) == 1
-    said = capsys.readouterr().err
-    assert "[file.output_exists]" in said
-    assert "secret-word" not in said
+    error_output = capsys.readouterr().err
+    assert "[file.output_exists]" in error_output
+    assert "secret-word" not in error_output
 
 
 def test_debezium_servers_sink_options_reach_sparks_sink():
@@ -95,9 +95,9 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     monkeypatch.setattr("headrace.cli.run.run_sink", run_sink)
     assert main(["run", str(file)]) == 0
     assert calls == [("file", FileOptions(tmp_path / "out", sync=False))]
-    said = capsys.readouterr().err
-    assert said.count("warning: ") == 1
-    assert "headrace.sink.codec" in said
+    error_output = capsys.readouterr().err
+    assert error_output.count("warning: ") == 1
+    assert "headrace.sink.codec" in error_output
 
 
 def test_the_output_of_events_is_the_one_that_is_named(tmp_path, monkeypatch):
@@ -134,8 +134,8 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command, sour
     first.communicate()
     source.delete(1)
     second = command(*arguments, "--idle-exit", "3")
-    _, said = second.communicate(timeout=600)
-    assert second.returncode == 0, said
+    _, error_output = second.communicate(timeout=600)
+    assert second.returncode == 0, error_output
     lines = rows_of(output)
     assert [int(line["key"]["id"]) for line in lines] == [*range(1, 601), 1, 1]
     assert lines[0]["value"]["op"] == "r"
@@ -143,8 +143,8 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command, sour
     third = command(*arguments)
     wait_for(third, source.is_read)
     third.send_signal(signal.SIGTERM)
-    _, said = third.communicate(timeout=600)
-    assert third.returncode == 0, said
+    _, error_output = third.communicate(timeout=600)
+    assert third.returncode == 0, error_output
     assert len(rows_of(output)) == 602
 
 
@@ -162,11 +162,13 @@ def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
     assert re.search(line, completed.stdout), completed.stdout
     file.write_text(json.dumps(configuration(source) | source.wrong))
     refused = resident.run("run", str(file))
-    said = refused.stderr
+    error_output = refused.stderr
     assert refused.returncode == 1
-    assert re.search(rf"^error: .*\[{source.name}\.[a-z_]+\]$", said, re.MULTILINE), said
-    assert "Traceback" not in said
-    assert SECRET not in said
+    assert re.search(rf"^error: .*\[{source.name}\.[a-z_]+\]$", error_output, re.MULTILINE), (
+        error_output
+    )
+    assert "Traceback" not in error_output
+    assert SECRET not in error_output
 
 
 def test_a_signal_from_the_command_line_reaches_the_signal_collection(source, tmp_path, capsys):

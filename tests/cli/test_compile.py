@@ -134,9 +134,9 @@ def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> 
         env=environment,
     ) as process:
         assert process.stderr is not None
-        said = b""
-        while said.count(b".") < 2:
-            said += process.stderr.read(1)
+        error_output = b""
+        while error_output.count(b".") < 2:
+            error_output += process.stderr.read(1)
         process.kill()
         process.stderr.read()  # to the end of the pipe, which all of them have
 
@@ -240,10 +240,10 @@ def test_the_program_says_what_it_compiled_and_fails_when_that_was_nothing(
     monkeypatch.setattr(compiler, "load_kernel", load_kernel)
     for kernel in kernels[1:]:
         mark_compiled(*kernel)
-    said = re.compile(rf"\d+\.\d CPU-s, (\d) kernels compiled, 1 files in {tmp_path}\n")
+    summary_pattern = re.compile(rf"\d+\.\d CPU-s, (\d) kernels compiled, 1 files in {tmp_path}\n")
     for status, count in ((0, "1"), (1, "0")):
         assert program.main(["postgresql", "json"]) == status
-        match = said.fullmatch(capsys.readouterr().out)
+        match = summary_pattern.fullmatch(capsys.readouterr().out)
         assert match is not None
         assert match[1] == count
     assert loaded == kernels[:1]

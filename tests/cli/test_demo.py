@@ -266,21 +266,21 @@ def demo_of_tables(database: str, table_format: str, output: Path) -> str:
 
 def test_lines_that_change_are_shown_again_where_there_is_no_terminal() -> None:
     console = Console(file=io.StringIO())
-    now, came = ["waiting"], threading.Event()
+    now, were_read = ["waiting"], threading.Event()
 
     class Lines(list[str]):
         """Says when they were asked for."""
 
         def __iter__(self) -> Iterator[str]:
-            came.set()
+            were_read.set()
             return super().__iter__()
 
     with show_progress(console, lambda: Lines(now), every=0.001):
         for lines in (["a: 1", "b: 1"], ["a: 1", "b: 2"]):
-            came.clear()
-            assert came.wait(60)
-            came.clear()
-            assert came.wait(60), "whoever iterates now has shown what was there before"
+            were_read.clear()
+            assert were_read.wait(60)
+            were_read.clear()
+            assert were_read.wait(60), "whoever iterates now has shown what was there before"
             now[:] = lines
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines() == ["waiting", "a: 1", "b: 1", "b: 2"]

@@ -35,15 +35,15 @@ def test_a_lost_oplog_is_an_error_or_a_new_snapshot(
 
     source.insert(1, 20, "first")
     file.write_text(properties(source))
-    status, said = run()
-    assert status == 0, said
+    status, error_output = run()
+    assert status == 0, error_output
     assert len(rows_of(output)) == 20
 
     source.insert(21, 30, "lost")
     lose_history(mongodb_small_oplog)
-    status, said = run()
+    status, error_output = run()
     assert status == 1
-    error, remedy, rest = said.split("\n")
+    error, remedy, rest = error_output.split("\n")
     assert error.startswith("error: ")
     assert error.endswith("[mongodb.history_lost]")
     assert "when_needed" in remedy
@@ -51,8 +51,8 @@ def test_a_lost_oplog_is_an_error_or_a_new_snapshot(
     assert len(rows_of(output)) == 20
 
     file.write_text(properties(source, snapshot_mode="when_needed"))
-    status, said = run()
-    assert status == 0, said
+    status, error_output = run()
+    assert status == 0, error_output
     again = rows_of(output)[20:]
     assert sorted(int(row["key"]["id"]) for row in again) == list(range(1, 31))
     assert {row["value"]["op"] for row in again} == {"r"}

@@ -71,18 +71,18 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     for process in ("python_streaming_sink_runner", "write_into_data_source"):
         assert not [line for line in commands if process in line]
     run.send_signal(signal.SIGTERM)
-    _, said = run.communicate(timeout=240)
-    assert run.returncode == 0, said
+    _, error_output = run.communicate(timeout=240)
+    assert run.returncode == 0, error_output
     assert keys(output) == list(range(1, 21))
-    assert "20 events" in said
+    assert "20 events" in error_output
     # Each of them would have cost four processes.
     assert not list((state / "checkpoint").rglob("*.crc"))
     for note in (state / "sink", None):  # the note of the sink, and what 0.1.0 left without one
         other = resident.run("run", str(file), "--checkpoint", str(state))
-        said = other.stderr
-        assert other.returncode == 1, said
-        assert "belongs to a query with the sink file: the sink console would miss" in said
-        assert "[cli.other_sink]" in said
+        error_output = other.stderr
+        assert other.returncode == 1, error_output
+        assert "belongs to a query with the sink file: the sink console would miss" in error_output
+        assert "[cli.other_sink]" in error_output
         if note is not None:
             note.unlink()
 
@@ -141,7 +141,7 @@ def test_large_and_small_ranges_are_written_once_and_in_order(
     first_end = written
     wait_for(lambda: len(keys(output)) >= first_end, lambda: len(keys(output)))
     first.send_signal(signal.SIGTERM)
-    _, said = first.communicate(timeout=240)
-    assert first.returncode == 0, said
+    _, error_output = first.communicate(timeout=240)
+    assert first.returncode == 0, error_output
     assert keys(output) == list(range(1, written + 1))
     assert parts_of(state) == []

@@ -58,10 +58,10 @@ def test_a_run_ends_when_nobody_reads_its_lines(
         while process.poll() is None:
             database.execute("INSERT INTO t VALUES (default)")
             time.sleep(0.1)
-        said = process.stderr.read()
-    assert process.returncode == 0, said
-    assert "events in" not in said, "it ended by the limit of seconds"
-    assert "error" not in said
+        error_output = process.stderr.read()
+    assert process.returncode == 0, error_output
+    assert "events in" not in error_output, "it ended by the limit of seconds"
+    assert "error" not in error_output
     assert ".public.t" in first
 
 
@@ -80,8 +80,8 @@ def test_sigterm_before_spark_starts_ends_a_verb_and_leaves_no_file(tmp_path: Pa
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
             connection, _ = silent.accept()  # it waits for an answer of the database
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=120)
+            _, error_output = process.communicate(timeout=120)
             connection.close()
     assert process.returncode == 143
-    assert b"Traceback" not in said
+    assert b"Traceback" not in error_output
     assert list(temporary.glob("headrace-*-*")) == []

@@ -190,11 +190,15 @@ def test_events_without_schemas_are_named_where_a_transform_needs_them(
         "transforms.o.partition.payload.fields=op\n"
     )
     line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
-    (transformed_record, _), said = transformed(tmp_path, capsys, chain, line, json.loads(record()))
+    (transformed_record, _), error_output = transformed(
+        tmp_path, capsys, chain, line, json.loads(record())
+    )
     assert transformed_record["value"]["payload"] == OUTBOX_EVENT
-    assert "warning: 1 of 2 records are change events without a schema; transforms.o" in said
-    assert "remedy: Write the events with schemas" in said
-    assert "value.converter.schemas.enable=true" in said
+    assert (
+        "warning: 1 of 2 records are change events without a schema; transforms.o" in error_output
+    )
+    assert "remedy: Write the events with schemas" in error_output
+    assert "value.converter.schemas.enable=true" in error_output
 
 
 def test_a_transform_of_structs_says_that_a_part_has_no_schema(
@@ -218,8 +222,8 @@ def test_an_event_may_leave_out_its_headers(
 ) -> None:
     chain = "transforms=u\ntransforms.u.type=ExtractNewRecordState\n"
     line = {"topic": "shop.orders", "key": {"id": 1}, "value": EVENT}
-    (transformed_record,), said = transformed(tmp_path, capsys, chain, line)
-    assert said == ""
+    (transformed_record,), error_output = transformed(tmp_path, capsys, chain, line)
+    assert error_output == ""
     assert transformed_record["key"]["payload"] == {"id": 1}
     assert transformed_record["value"]["payload"] == {"id": 1, "amount": 120}
     assert transformed_record["headers"] == []
@@ -229,8 +233,8 @@ def test_warnings_of_the_chain_look_like_those_of_other_verbs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chain = "transforms=u\ntransforms.u.type=ExtractNewRecordState\ntransforms.u.zebra=1\n"
-    _, said = transformed(tmp_path, capsys, chain, json.loads(record()))
-    first, second = said.splitlines()
+    _, error_output = transformed(tmp_path, capsys, chain, json.loads(record()))
+    first, second = error_output.splitlines()
     assert first == (
         "warning: transforms.u.zebra is not a property of transforms.u [config.unknown_property]"
     )

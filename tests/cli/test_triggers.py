@@ -82,9 +82,9 @@ def test_a_wrong_trigger_is_refused_before_anything_starts(
     )
     places = ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
     assert main([verb, str(file), *(places if verb == "events" else [])]) == 1
-    said = capsys.readouterr().err
-    assert "headrace.trigger = 'tomorrow'" in said
-    assert "[config.invalid]" in said
+    error_output = capsys.readouterr().err
+    assert "headrace.trigger = 'tomorrow'" in error_output
+    assert "[config.invalid]" in error_output
 
 
 def run(resident: Resident, database: Database, folder: Path, *arguments: str, **more: str) -> str:

@@ -138,14 +138,14 @@ def test_what_a_reference_resolves_to_is_in_no_finding(
         "transforms.a.language": "jsr223.groovy",
         "transforms.a.condition": "value.op == 'c'",
     }
-    said = every_text({**filter_of_a, name: text})
+    finding_texts = every_text({**filter_of_a, name: text})
     for start in range(len(CANARY) - 3):
-        assert CANARY[start : start + 4].lower() not in said.lower(), said
+        assert CANARY[start : start + 4].lower() not in finding_texts.lower(), finding_texts
 
 
 def test_a_wrong_value_is_shown_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_TEST", CANARY)
-    said = every_text(
+    finding_texts = every_text(
         {
             "transforms": "a",
             "transforms.a.type": "Filter",
@@ -154,7 +154,8 @@ def test_a_wrong_value_is_shown_as_it_was_written(monkeypatch: pytest.MonkeyPatc
         }
     )
     assert (
-        "transforms.a.condition = \"value.op == '${env:HEADRACE_TEST}' &&\" is not accepted" in said
+        "transforms.a.condition = \"value.op == '${env:HEADRACE_TEST}' &&\" is not accepted"
+        in finding_texts
     )
 
 

@@ -181,22 +181,22 @@ def test_sql_of_the_user_with_a_password_is_quoted_without_it(
         "database.initial.statements": "SELECT 'a' || password = 'hunter2-initial",
     }
     config = PostgresConfig.parse(properties)
-    said = [repr(config), str(config.redacted())]
+    texts = [repr(config), str(config.redacted())]
     with pytest.raises(HeadraceError) as raised:
         postgresql.connect(config)
-    said.append(str(raised.value))
+    texts.append(str(raised.value))
     del properties["database.initial.statements"]
     config = PostgresConfig.parse(properties)
     with pytest.raises(HeadraceError, match=table) as raised:
         check_overrides(config)
-    said.append(str(raised.value))
+    texts.append(str(raised.value))
     query = heartbeat_query(config)
     assert query is not None
     query.run()
-    said += [str(finding) for finding in query.examine()] + [caplog.text]
-    assert "hunter2" not in " ".join(said)
-    assert "heartbeat.action.query" in said[-1]
-    assert len(said) == 6
+    texts += [str(finding) for finding in query.examine()] + [caplog.text]
+    assert "hunter2" not in " ".join(texts)
+    assert "heartbeat.action.query" in texts[-1]
+    assert len(texts) == 6
 
 
 def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database) -> None:

@@ -106,9 +106,9 @@ def test_what_the_table_or_the_driver_lacks_is_a_fault(
     tmp_path: Path, line: str, problem: str
 ) -> None:
     _, problems = found(tmp_path, f"import sqlite3\nc = sqlite3.connect('x')\n{line}")
-    (said,) = problems
-    assert said.startswith("asked.py:")
-    assert problem in said
+    (problem_text,) = problems
+    assert problem_text.startswith("asked.py:")
+    assert problem in problem_text
 
 
 def test_a_member_that_the_driver_does_not_have_and_one_that_nothing_uses_are_faults(

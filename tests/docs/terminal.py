@@ -59,7 +59,7 @@ class Terminal:
         """The output of commands, which end with `status`."""
         for name, value in re.findall(r"^export (\w+)=(.*)$", commands, re.M):
             self._environment[name] = value
-        ran = subprocess.run(
+        completed = subprocess.run(
             ["/bin/bash", "-e", "-o", "pipefail", "-c", commands],
             cwd=self.folder,
             env=self._environment,
@@ -69,5 +69,5 @@ class Terminal:
             timeout=_SECONDS,
             check=False,
         )
-        assert ran.returncode == status, ran.stdout
-        return ran.stdout
+        assert completed.returncode == status, completed.stdout
+        return completed.stdout

@@ -43,9 +43,9 @@ def transactions() -> list[list[bytes]]:
     """The messages of transactions in PostgreSQL's streams, without those on relations."""
     transactions_by_bytes: dict[bytes, list[bytes]] = {}
     for workload in kept(_folder("postgresql")).values():
-        for said in workload.conversation.streams.values():
+        for messages in workload.conversation.streams.values():
             transaction: list[bytes] = []
-            for _, message in said:
+            for _, message in messages:
                 body = message[30:] if message[5:6] == b"w" else b""
                 transaction = [] if body[:1] == b"B" else transaction
                 if body[:1] not in b"RY":
@@ -62,8 +62,8 @@ def change_events() -> list[bytes]:
     distinct_events = {
         event.raw
         for workload in kept(_folder("mongodb")).values()
-        for said in workload.conversation.streams.values()
-        for _, message in said
+        for messages in workload.conversation.streams.values()
+        for _, message in messages
         for event in bson.decode(message[5:], _RAW).get("cursor", {}).get("nextBatch", ())
         if event.get("operationType") in _CHANGES and len(event.raw) < _LONGEST
     }
@@ -82,8 +82,8 @@ def documents() -> list[bytes]:
 
 def _answers(database: str) -> Iterator[bytes]:
     for workload in kept(_folder(database)).values():
-        for said in workload.conversation.answers.values():
-            yield from (text for _, text in said)
+        for entries in workload.conversation.answers.values():
+            yield from (text for _, text in entries)
 
 
 def _messages(answer: bytes) -> Iterator[bytes]:

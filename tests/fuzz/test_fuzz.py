@@ -73,12 +73,12 @@ def test_the_fuzz_names_the_record_that_is_wrong_or_takes_too_much(planted: str,
 def test_the_fuzz_names_the_inputs_that_a_planted_defect_shows(planted: str, seen: str) -> None:
     run = fuzz(*NAMES, INPUTS="3000", PLANTED=planted)
     assert run.returncode == 1, run.stdout + run.stderr
-    said = rf"(\w+): input (\d+) {re.escape(seen)}; repeat it with SEED=1 ONLY=\2 \1"
-    number_by_name = dict(re.findall(said, run.stdout))
+    line_pattern = rf"(\w+): input (\d+) {re.escape(seen)}; repeat it with SEED=1 ONLY=\2 \1"
+    number_by_name = dict(re.findall(line_pattern, run.stdout))
     assert number_by_name.keys() == set(NAMES), run.stdout + run.stderr
     names = defaultdict(list)
     for name, number in number_by_name.items():
         names[number].append(name)
     for number, same in names.items():
         again = fuzz(*same, ONLY=number, PLANTED=planted)
-        assert dict(re.findall(said, again.stdout)) == dict.fromkeys(same, number)
+        assert dict(re.findall(line_pattern, again.stdout)) == dict.fromkeys(same, number)

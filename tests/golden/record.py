@@ -137,16 +137,16 @@ class Engine:
             "".join(f"{k}={v.replace(chr(92), chr(92) * 2)}\n" for k, v in properties.items())
         )
         out = database.recording(name)
-        said = self._run(file, out, database, phases["stream"], workload)
+        endings = self._run(file, out, database, phases["stream"], workload)
         if phases["down"]:
             database.execute_all(phases["down"])
             more = self.work / f"{name}.jsonl"
-            said += self._run(file, more, database, phases["again"], workload)
+            endings += self._run(file, more, database, phases["again"], workload)
             with out.open("a") as first:
                 first.write(more.read_text())
         with out.open("a") as events:
             events.writelines(f"{line}\n" for line in database.left(workload))
-        print(name, len(out.read_text().split("\n")) - 1, "events", said, flush=True)
+        print(name, len(out.read_text().split("\n")) - 1, "events", endings, flush=True)
 
     def _run(
         self, file: Path, out: Path, database: Database, blocks: list[str], workload: Workload

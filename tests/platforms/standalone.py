@@ -48,12 +48,12 @@ def _said(
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     answers: SimpleQueue[str | None] = SimpleQueue()
-    said: list[str] = []
+    log_lines: list[str] = []
 
     def read() -> None:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
+            log_lines.append(line)
             match = pattern.search(line)
             if match is not None:
                 answers.put(match[match.lastindex or 0])
@@ -66,9 +66,9 @@ def _said(
         process.terminate()
         process.wait(60)
         reader.join(60)
-        (folder / f"{name}.log").write_text("".join(said))
+        (folder / f"{name}.log").write_text("".join(log_lines))
 
     processes.callback(end)
     answer = answers.get(timeout=300)
-    assert answer is not None, "".join(said[-50:])
+    assert answer is not None, "".join(log_lines[-50:])
     return answer

@@ -172,8 +172,8 @@ def test_both_wheels_are_installed_without_an_index_and_the_first_command_runs(
 ) -> None:
     installation = Installation(tmp_path, wheel_of("headrace", dist))
     installation.add("demo-oracle", dist)
-    said = installation.run("headrace", "--version")
-    assert said.stdout == f"headrace {VERSION}\n", said.stderr
+    completed = installation.run("headrace", "--version")
+    assert completed.stdout == f"headrace {VERSION}\n", completed.stderr
     words = ("demo", "--database", "oracle", "--seconds", "1")
     demo = installation.run("headrace", *words, has_caches=True)
     assert demo.returncode == 0, demo.stdout + demo.stderr

@@ -50,8 +50,8 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 @pytest.mark.chaos
 def test_it_runs_headrace_as_a_user_who_is_not_root(image: Image) -> None:
     stage = image.last
-    said = image.run(*stage.entry, *stage.command)
-    assert said.stdout.startswith("usage: headrace"), said.stderr
+    completed = image.run(*stage.entry, *stage.command)
+    assert completed.stdout.startswith("usage: headrace"), completed.stderr
     assert image.run(*stage.entry, "--version").stdout == f"headrace {headrace.__version__}\n"
     assert image.run("id", "-u").stdout == "10001\n"
     assert image.run("touch", "/state/x").returncode == 0

@@ -83,9 +83,9 @@ class ReplicaRun(Run):
                 sorted(difference.elements())
                 for difference in (expected_rows - replica_rows, replica_rows - expected_rows)
             )
-            said = f"{table}, {expected_rows.total()} rows: "
-            assert not lost, f"{said}{len(lost)} are lost: {lost[:3]}; {len(more)}: {more[:3]}"
-            assert not more, f"{said}{len(more)} more are there: {more[:3]}"
+            summary = f"{table}, {expected_rows.total()} rows: "
+            assert not lost, f"{summary}{len(lost)} are lost: {lost[:3]}; {len(more)}: {more[:3]}"
+            assert not more, f"{summary}{len(more)} more are there: {more[:3]}"
             counts[table] = expected_rows.total()
         return counts
 

@@ -122,10 +122,10 @@ def test_kafkas_client_is_missed_before_anything_starts(
     properties["debezium.sink.kafka.producer.bootstrap.servers"] = "localhost:1"
     file, state = written(tmp_path / "c", properties), tmp_path / "state"
     assert main(["run", file, "--checkpoint", str(state)]) == 1
-    said = capsys.readouterr().err
-    assert "[kafka.no_kafka_client]" in said
-    assert "starting Spark" not in said
-    assert "postgresql" not in said
+    error_output = capsys.readouterr().err
+    assert "[kafka.no_kafka_client]" in error_output
+    assert "starting Spark" not in error_output
+    assert "postgresql" not in error_output
     assert not state.exists()
 
 

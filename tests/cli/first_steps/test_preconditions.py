@@ -122,16 +122,16 @@ def compare(
     """Both have the code of the case."""
     for place, value in case.patched.items():
         monkeypatch.setattr(place, value)
-    said = preconditions.asked(case.properties(sound, name), acts=case.meets)
+    outcome = preconditions.asked(case.properties(sound, name), acts=case.meets)
     if case.level == "warning":
-        assert case.code in said.warnings
-        assert (case.code in said.logged, said.raised) == (True, set())
+        assert case.code in outcome.warnings
+        assert (case.code in outcome.logged, outcome.raised) == (True, set())
     elif case.meets:
-        assert case.code in said.errors
-        assert said.raised == {case.code} or case.code in said.logged
+        assert case.code in outcome.errors
+        assert outcome.raised == {case.code} or case.code in outcome.logged
     else:
-        assert case.code in said.errors
-        assert said.raised == {case.code}
+        assert case.code in outcome.errors
+        assert outcome.raised == {case.code}
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_postgresql(
 def test_a_sound_postgresql_is_asked_and_not_changed(
     shop: Database, preconditions: Preconditions
 ) -> None:
-    said = preconditions.asked(postgresql_properties(shop))
-    assert (said.errors, said.raised) == (set(), set())
+    outcome = preconditions.asked(postgresql_properties(shop))
+    assert (outcome.errors, outcome.raised) == (set(), set())
     # The query of heartbeats is prepared, and not run.
     assert shop.execute("SELECT count(*)::int FROM t") == [(0,)]
 
@@ -202,12 +202,12 @@ def test_what_the_checkpoint_of_postgresql_expects(
     )
     reader.stop()
     preconditions.store(reader.offsets[-1])
-    said = preconditions.asked(sound)
-    assert (said.errors, said.raised) == (set(), set())
+    outcome = preconditions.asked(sound)
+    assert (outcome.errors, outcome.raised) == (set(), set())
     shop.execute("CREATE TABLE late (id int PRIMARY KEY)")
-    said = preconditions.asked(sound)
-    assert (said.errors, said.raised) == (set(), set())
-    assert "postgresql.not_published" in said.warnings
+    outcome = preconditions.asked(sound)
+    assert (outcome.errors, outcome.raised) == (set(), set())
+    assert "postgresql.not_published" in outcome.warnings
     preconditions.store({**reader.offsets[-1], "lsn_commit": 1 << 60})
     compare(preconditions, sound, Case("postgresql.position_ahead"), monkeypatch)
     preconditions.store(reader.offsets[-1])
@@ -247,9 +247,9 @@ def test_a_filter_stops_no_stream_that_continues(
     name = f"{mongo_database.name}.t"
     filters = "snapshot.collection.filter.overrides"
     refused = {filters: name, f"{filters}.{name}": "{total: {$foo: 1}}"}
-    said = preconditions.asked({**sound, **refused})
-    assert (said.errors, said.raised) == (set(), set())
-    assert "mongodb.filter" in said.warnings
+    outcome = preconditions.asked({**sound, **refused})
+    assert (outcome.errors, outcome.raised) == (set(), set())
+    assert "mongodb.filter" in outcome.warnings
 
 
 @pytest.fixture
@@ -279,8 +279,8 @@ def test_oracle(
 def test_a_sound_oracle_is_asked_and_not_changed(
     things: OracleDatabase, preconditions: Preconditions
 ) -> None:
-    said = preconditions.asked(oracle_properties(things))
-    assert (said.errors, said.raised) == (set(), set())
+    outcome = preconditions.asked(oracle_properties(things))
+    assert (outcome.errors, outcome.raised) == (set(), set())
     assert things.server.rows(f"{SCHEMA}.THINGS") == []
 
 
@@ -290,8 +290,8 @@ def test_what_threatens_a_restart_on_oracle_is_an_error_of_check_alone(
     things: OracleDatabase, preconditions: Preconditions, case: Case
 ) -> None:
     case.broken(things)
-    said = preconditions.asked(oracle_properties(things), acts=True)
-    assert (said.errors, said.raised) == ({case.code}, set())
+    outcome = preconditions.asked(oracle_properties(things), acts=True)
+    assert (outcome.errors, outcome.raised) == ({case.code}, set())
 
 
 @pytest.fixture

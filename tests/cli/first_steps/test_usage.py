@@ -102,9 +102,9 @@ def test_what_is_documented_elsewhere_is_pointed_to(
     words: list[str], message: str, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", *words]) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert remedy in said
+    error_output = capsys.readouterr().err
+    assert message in error_output
+    assert remedy in error_output
 
 
 def test_the_demo_names_its_databases(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,9 +144,9 @@ def test_a_connector_that_does_not_exist_is_distinguished_from_a_mistake(
     connector: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", connector]) == 1
-    said = capsys.readouterr().err
-    assert words in said
-    assert "did you mean" not in said or "Debezium has" not in said
+    error_output = capsys.readouterr().err
+    assert words in error_output
+    assert "did you mean" not in error_output or "Debezium has" not in error_output
 
 
 def test_the_page_of_a_transform_cuts_no_name_and_no_value(

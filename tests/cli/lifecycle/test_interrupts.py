@@ -75,8 +75,8 @@ def interrupt(
         while (left := _left(run, database)) and time.monotonic() < deadline:
             time.sleep(0.1)
         wrong += left
-        said = f"{verb}, Ctrl-C after {moment:.2f} s: {'; '.join(wrong)}\n{run.output}"
-        return [said] if wrong else []
+        description = f"{verb}, Ctrl-C after {moment:.2f} s: {'; '.join(wrong)}\n{run.output}"
+        return [description] if wrong else []
     finally:
         run.close()
 

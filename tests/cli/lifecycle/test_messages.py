@@ -41,10 +41,10 @@ def test_a_terminal_has_one_live_line_below_what_stays() -> None:
     messages.warning("careful")
     messages.phase("streaming", "3 events")
     messages.end()
-    said = stream.getvalue()
-    assert "\r\x1b[Kwarning: careful\n" in said
-    assert said.endswith("streaming: 3 events\x1b[0m\r\x1b[K")
-    assert said.count("\n") == 1
+    terminal_output = stream.getvalue()
+    assert "\r\x1b[Kwarning: careful\n" in terminal_output
+    assert terminal_output.endswith("streaming: 3 events\x1b[0m\r\x1b[K")
+    assert terminal_output.count("\n") == 1
 
 
 def test_json_lines_have_time_level_message_and_what_there_is_more() -> None:
@@ -84,8 +84,8 @@ def test_an_error_takes_the_place_of_the_live_line() -> None:
     LogOfMessages(messages).open()
     messages.phase("starting Spark")
     LogOfMessages.close_all()
-    said = stream.getvalue()
-    assert said.endswith("\r\x1b[K")
+    terminal_output = stream.getvalue()
+    assert terminal_output.endswith("\r\x1b[K")
 
 
 def test_names_of_a_database_do_not_reach_a_terminal_as_commands() -> None:

@@ -43,8 +43,8 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
     """Exit status, the JSON on standard output and what is on standard error."""
     capsys.readouterr()
     status = main(["status", *words, "--json"])
-    said = capsys.readouterr()
-    return status, json.loads(said.out or "null"), said.err
+    captured = capsys.readouterr()
+    return status, json.loads(captured.out or "null"), captured.err
 
 
 @ONE_DATABASE
@@ -75,22 +75,22 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
     assert main(["status"]) == 0
     assert "orders: streaming" in capsys.readouterr().out
     is_postgres = source.name == "postgresql"
-    status, _, said = shown(capsys, state, "--fail-above-slot-bytes=1TB")
-    assert status == (0 if is_postgres else 2), said
+    status, _, error_output = shown(capsys, state, "--fail-above-slot-bytes=1TB")
+    assert status == (0 if is_postgres else 2), error_output
     if not is_postgres:
         run.awaited(lambda: "headrace_oplog_remaining_seconds" in run.values())
     else:
         run.awaited(lambda: "headrace_slot_retained_bytes" in run.values())
-        status, _, said = shown(capsys, state, "--fail-above-slot-bytes=0")
+        status, _, error_output = shown(capsys, state, "--fail-above-slot-bytes=0")
         assert status == 1
-        assert "the database keeps" in said
+        assert "the database keeps" in error_output
 
     run.process.send_signal(signal.SIGKILL)
     run.process.wait()
     status, report, _ = shown(capsys, state)
     assert (status, report["running"], report["rows"]) == (0, False, 27)
-    status, _, said = shown(capsys, state, "--fail-on-errors")
-    assert (status, "no process runs it" in said) == (1, True)
+    status, _, error_output = shown(capsys, state, "--fail-on-errors")
+    assert (status, "no process runs it" in error_output) == (1, True)
     assert main(["status", state]) == 0
     assert "orders: no process runs it, since " in capsys.readouterr().out
 
@@ -123,9 +123,12 @@ def test_a_port_that_is_taken_ends_a_run_before_it_starts(
         port = str(listener.getsockname()[1])
         words = ["run", str(file), "--checkpoint", str(tmp_path / "state"), "--metrics-port", port]
         assert main(words) == 1
-    said = capsys.readouterr().err
-    assert f"Metrics cannot be served at 127.0.0.1, port {port}: Address already in use" in said
-    assert "[spark.metrics_port]" in said
+    error_output = capsys.readouterr().err
+    assert (
+        f"Metrics cannot be served at 127.0.0.1, port {port}: Address already in use"
+        in error_output
+    )
+    assert "[spark.metrics_port]" in error_output
 
 
 def test_an_error_of_the_start_is_in_the_state_folder(

@@ -315,11 +315,11 @@ def test_the_driver_bounds_waiting_for_locks_and_writes_points_in_numbers() -> N
 
 
 def test_the_driver_asks_the_server_to_bound_waiting(db2_database: Db2Database) -> None:
-    with Overheard(db2_database.server.bridge.port) as heard:
-        config = config_of(db2_database, database_port=str(heard.port))
+    with Overheard(db2_database.server.bridge.port) as overheard:
+        config = config_of(db2_database, database_port=str(overheard.port))
         with connect(config) as connection:
             assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
-    assert b"SET LOCK TIMEOUT = 60" in heard.sent
+    assert b"SET LOCK TIMEOUT = 60" in overheard.sent
 
 
 class Overheard:

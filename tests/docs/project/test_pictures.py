@@ -123,7 +123,7 @@ def test_of_a_long_output_the_picture_has_both_ends() -> None:
 def test_there_is_no_picture_of_a_command_that_fails(tmp_path: Path) -> None:
     file = tmp_path / "none.svg"
     command = [sys.executable, "-m", "release.terminal_picture", file, sys.executable, "-c", "1/0"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 1
-    assert "there is no picture of it" in ran.stderr
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 1
+    assert "there is no picture of it" in completed.stderr
     assert not file.exists()

@@ -64,8 +64,8 @@ def run(case: Case, database: Database, kafka: KafkaServer, folder: Path) -> lis
 
 def check(case: Case, database: Database, kafka: KafkaServer, folder: Path) -> None:
     recorded = case.recording.read_text().splitlines()
-    came = run(case, database, kafka, folder)
-    assert compare(recorded, came, database.normalise) == on_purpose(HERE, case.name)
+    actual_events = run(case, database, kafka, folder)
+    assert compare(recorded, actual_events, database.normalise) == on_purpose(HERE, case.name)
 
 
 LONG = ("postgresql_body", "postgresql_pair", "mongodb_server")

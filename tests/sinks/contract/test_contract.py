@@ -122,8 +122,8 @@ def test_a_record_that_fails_leaves_no_part_of_its_micro_batch(
     run.insert(11, 20)
     run.insert(21, 21, "no number")
     run.insert(22, 30)
-    said = run.error(**cast, **options)
-    assert "transforms." in said, said
+    error_text = run.error(**cast, **options)
+    assert "transforms." in error_text, error_text
     assert sorted(run.subject.ids()) == before
     run.run(**options)
     assert_delivered(run.subject, 30)

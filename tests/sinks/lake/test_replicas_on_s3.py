@@ -76,8 +76,8 @@ def test_keys_of_s3_are_in_no_log_checkpoint_plan_or_table(
     finally:
         query.stop()
     replication.assert_equal("t", "id")
-    said = capfd.readouterr()
-    texts = [said.out, said.err, caplog.text, str(lake.table_properties("public", "t"))]
+    captured = capfd.readouterr()
+    texts = [captured.out, captured.err, caplog.text, str(lake.table_properties("public", "t"))]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     with sqlite3.connect(tmp_path / "lake" / "catalog.db") as catalog:
         texts += [str(line) for line in catalog.iterdump()]

@@ -95,24 +95,24 @@ def test_a_process_that_starts_beside_a_compilation_waits_for_it(
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     compiled_by_second = []
     monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: compiled_by_second.append(kernel))
-    said: list[object] = []
+    notes: list[object] = []
     waits = threading.Event()
 
     def wait() -> None:
-        said.append("waits")
+        notes.append("waits")
         waits.set()
 
     with compiler._only_compiler():
         second = threading.Thread(
             target=compiler.compile_kernels,
-            args=({"a": ("x",)}, lambda done, total: said.append((done, total)), wait),
+            args=({"a": ("x",)}, lambda done, total: notes.append((done, total)), wait),
         )
         second.start()
         assert waits.wait(60)
         compiled.mark_compiled("a", "x")
     second.join()
     assert compiled_by_second == []
-    assert said == [(0, 1), "waits", (1, 1)]
+    assert notes == [(0, 1), "waits", (1, 1)]
 
 
 def test_the_log_says_once_that_another_process_compiles(

@@ -77,10 +77,10 @@ def test_as_many_processes_as_there_are_cores_have_a_turn_and_the_next_one_gets_
         outputs[min(entered)].kill()
         (last,) = set(outputs) - entered
         assert select.select([last], [], [], 120)[0] == [last]
-        said = b""
-        while len(said) < 3 and (more := os.read(last, 3)):
-            said += more
-        assert said == b"in\n"
+        output = b""
+        while len(output) < 3 and (more := os.read(last, 3)):
+            output += more
+        assert output == b"in\n"
     finally:
         for process in processes:
             process.kill()

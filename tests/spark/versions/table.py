@@ -92,11 +92,11 @@ def features_of(name: str) -> list[str]:
 
 def _cell(results: Iterable[tuple[str, str]], feature: str) -> str:
     outcomes = [outcome for name, outcome in results if feature in features_of(name)]
-    ran = [outcome for outcome in outcomes if outcome != "skipped"]
-    if not ran:
+    run_outcomes = [outcome for outcome in outcomes if outcome != "skipped"]
+    if not run_outcomes:
         return "skipped" if outcomes else "not run"
-    passed = ran.count("passed")
-    return f"yes ({passed})" if passed == len(ran) else f"{passed} of {len(ran)}"
+    passed = run_outcomes.count("passed")
+    return f"yes ({passed})" if passed == len(run_outcomes) else f"{passed} of {len(run_outcomes)}"
 
 
 def main(page: Path, files: Sequence[Path]) -> int:

@@ -47,9 +47,9 @@ def test_a_table_is_registered_and_removed_by_the_verbs(
     assert last == "COMMIT;"
     assert registered() == []
     assert "VALUES \"ASNCDC\".ASNCDCSERVICES('reinit','asncdc');" in printed
-    ran = verb("add-table", "--run")
-    assert "-- done" in ran
-    assert "left out, and not needed" in ran  # Derby has no VOLATILE
+    run_output = verb("add-table", "--run")
+    assert "-- done" in run_output
+    assert "left out, and not needed" in run_output  # Derby has no VOLATILE
     assert registered() == ["CDC_INV_THINGS"]
     with connect(config) as connection:
         changes = Catalog(connection).table("ASNCDC", "CDC_INV_THINGS")

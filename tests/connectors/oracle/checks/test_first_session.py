@@ -124,8 +124,8 @@ def counted(database: OracleDatabase) -> dict[str, int]:
     """The counts of LogMiner's statements, and of those that write."""
     names = ("add_logfile", "start_logmnr", "contents", "committed_contents", "end_logmnr",
              "build_dictionary", "flush_table_create", "flush_table_update")  # fmt: skip
-    ran = database.server.call("counted")
-    return {name: ran[name] for name in names if ran.get(name)}
+    statement_counts = database.server.call("counted")
+    return {name: statement_counts[name] for name in names if statement_counts.get(name)}
 
 
 MINED = {"add_logfile": 1, "start_logmnr": 1, "contents": 1, "end_logmnr": 1}

@@ -63,9 +63,9 @@ def test_a_session_that_dies_leaves_what_was_recorded_and_the_catalogue_is_asked
     monkeypatch.setattr(driver.OracleConnection, "ask", dying)
     assert run(file, bundle) == 1
     assert ended == [1]
-    said = capsys.readouterr().err
-    assert "oracle.connection_lost" in said
-    assert f"{bundle}: " in said
+    error_output = capsys.readouterr().err
+    assert "oracle.connection_lost" in error_output
+    assert f"{bundle}: " in error_output
     _, records = read(bundle)
     errors = [record["error"] for record in records if "error" in record]
     assert errors == [{"code": 0, "full_code": "DPY-4011"}], "nothing is sent to what is lost"

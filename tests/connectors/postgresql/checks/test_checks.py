@@ -324,12 +324,12 @@ def test_the_command_prints_findings_and_ends_with_1_on_errors(
         file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         return main(["check", str(file)]), capsys.readouterr().out
 
-    status, said = run()
-    assert (status, " 0 errors" in said) == (0, True)
-    status, said = run(publication__autocreate__mode="disabled")
+    status, output = run()
+    assert (status, " 0 errors" in output) == (0, True)
+    status, output = run(publication__autocreate__mode="disabled")
     assert status == 1
-    assert "[postgresql.publication_missing]" in said
-    assert "CREATE PUBLICATION" in said
+    assert "[postgresql.publication_missing]" in output
+    assert "CREATE PUBLICATION" in output
 
 
 def test_a_snapshot_without_stream_is_looked_at_for_rows_alone(

@@ -41,7 +41,7 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
     fails_again: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = cast("psycopg.Connection", object())
-    tried = []
+    tried_connections = []
 
     def connect(*_: object, **__: object) -> Any:
         if fails_again:
@@ -49,14 +49,14 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
         return nullcontext(other)
 
     def drop(chosen: psycopg.Connection) -> bool:
-        tried.append(chosen)
+        tried_connections.append(chosen)
         if chosen is NOWHERE:
             raise psycopg.OperationalError("the connection is lost")
         return True
 
     monkeypatch.setattr(run, "connect", connect)
     run.undo_making(config_with(), "the slot debezium", "SELECT drop()", drop, NOWHERE)
-    assert tried == ([NOWHERE] if fails_again else [NOWHERE, other])
+    assert tried_connections == ([NOWHERE] if fails_again else [NOWHERE, other])
     is_reported = (
         "the slot debezium that it created stays" in caplog.text and "SELECT drop();" in caplog.text
     )

@@ -143,13 +143,13 @@ def outcome(answer: Mapping[str, Any]) -> str:
 
 
 def table_differences(
-    label: str, expected: Mapping[str, Any], came: Mapping[str, Any]
+    label: str, expected: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> Iterator[str]:
     """The differences between two descriptions of a table."""
-    if expected["key"] != came["key"]:
-        yield f"{label} key: expected {expected['key']}, came {came['key']}"
+    if expected["key"] != actual["key"]:
+        yield f"{label} key: expected {expected['key']}, came {actual['key']}"
     theirs = {column["name"]: column for column in expected["columns"]}
-    ours = {column["name"]: column for column in came["columns"]}
+    ours = {column["name"]: column for column in actual["columns"]}
     if list(theirs) != list(ours):
         yield f"{label} columns: expected {list(theirs)}, came {list(ours)}"
     for name in theirs.keys() & ours.keys():

@@ -59,23 +59,23 @@ def test_bounds_of_a_file_enclose_its_values_in_the_log_and_in_its_description(
     file, statistics = _written(tmp_path_factory.mktemp("stats"), rows)
     present = [value for value in rows["v"].to_pylist() if value is not None]
 
-    said = json.loads(statistics, parse_float=Decimal)
-    assert said["numRecords"] == file.rows == len(drawn)
-    assert said["nullCount"] == {"p0": drawn.count(None), "p1": {"p2": drawn.count(None)}}
-    assert ("p0" in said["minValues"]) == ("p0" in said["maxValues"])
-    assert said["minValues"].get("p0") == said["minValues"].get("p1", {}).get("p2")
+    description = json.loads(statistics, parse_float=Decimal)
+    assert description["numRecords"] == file.rows == len(drawn)
+    assert description["nullCount"] == {"p0": drawn.count(None), "p1": {"p2": drawn.count(None)}}
+    assert ("p0" in description["minValues"]) == ("p0" in description["maxValues"])
+    assert description["minValues"].get("p0") == description["minValues"].get("p1", {}).get("p2")
     for id_ in (1, 3):
         if id_ in file.bounds:
             least, greatest = file.bounds[id_]
             assert all(least <= value <= greatest for value in present)  # type: ignore[operator]
-    if "p0" in said["minValues"] and kind == pa.string():
-        least, greatest = said["minValues"]["p0"], said["maxValues"]["p0"]
+    if "p0" in description["minValues"] and kind == pa.string():
+        least, greatest = description["minValues"]["p0"], description["maxValues"]["p0"]
         assert len(least) <= 32
         assert all(least.encode() <= v.encode() <= greatest.encode() for v in present)
     if any(isinstance(value, float) and not math.isfinite(value) for value in present):
         assert 1 not in file.bounds
     loose = json.loads(loosened(statistics), parse_float=Decimal)
-    assert loose == {**said, "tightBounds": False}
+    assert loose == {**description, "tightBounds": False}
 
 
 def test_times_are_cut_to_milliseconds_downwards_and_upwards(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_times_are_cut_to_milliseconds_downwards_and_upwards(tmp_path: Path) -> 
             "whole": pa.array([local.replace(microsecond=2000)], pa.timestamp("us")),
         }
     )
-    said = json.loads(_written(tmp_path, rows)[1])
-    assert said["minValues"] == {
+    description = json.loads(_written(tmp_path, rows)[1])
+    assert description["minValues"] == {
         "p0": "2024-01-01T12:00:00.001",
         "p1": "2024-01-01T12:00:00.001Z",
         "p2": "2024-01-01T12:00:00.002",
     }
-    assert said["maxValues"] == {
+    assert description["maxValues"] == {
         "p0": "2024-01-01T12:00:00.002",
         "p1": "2024-01-01T12:00:00.002Z",
         "p2": "2024-01-01T12:00:00.002",
@@ -158,12 +158,12 @@ def test_vectors_are_read_back_also_inline_ones_of_others(
     storage = pickle.loads(pickle.dumps(storage))
     assert storage.read_vector(DataFile("x", 1, 1, "{}", {}, vector)) == BitMap(positions)
     (written,) = root.glob("headrace-b1-f1-v/deletion_vector_*.bin")
-    said = json.loads(vector)
+    descriptor = json.loads(vector)
     body = written.read_bytes()[5:-4]
-    assert (said["sizeInBytes"], said["cardinality"]) == (len(body), len(positions))
+    assert (descriptor["sizeInBytes"], descriptor["cardinality"]) == (len(body), len(positions))
     padded = body + bytes(-len(body) % 4)
     inline = {"storageType": "i", "pathOrInlineDv": z85(padded), "sizeInBytes": len(body)}
-    by_path = {**said, "storageType": "p", "pathOrInlineDv": f"file://{written}"}
+    by_path = {**descriptor, "storageType": "p", "pathOrInlineDv": f"file://{written}"}
     for other in (inline, by_path):
         other_file = DataFile("x", 1, 1, "{}", {}, json.dumps(other))
         assert storage.read_vector(other_file) == BitMap(positions)

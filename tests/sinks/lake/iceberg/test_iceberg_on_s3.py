@@ -122,9 +122,9 @@ def test_a_rest_catalog_keeps_tables_on_s3(
 def test_what_s3_refuses_iceberg_is_an_error_without_keys_for_good(
     spark: SparkSession, read: IcebergOnS3, s3: S3Server, case: str
 ) -> None:
-    options, said = read.options(), "Status Code: 403"
+    options, answer = read.options(), "Status Code: 403"
     if case == "no bucket":
-        options, said = options | {"warehouse": "s3://nobodys/lake"}, "NoSuchBucket"
+        options, answer = options | {"warehouse": "s3://nobodys/lake"}, "NoSuchBucket"
     elif case == "no right":
         keys = s3.keys_for("s3:ListBucket", "s3:GetObject")
         options |= {f"catalog.{name}": text for name, text in keys.items()}
@@ -132,7 +132,7 @@ def test_what_s3_refuses_iceberg_is_an_error_without_keys_for_good(
         options["catalog.s3.secret-access-key"] = "the-secret-of-somebody-else"
     lake = FORMAT.open(spark, options)
     try:
-        with pytest.raises(HeadraceError, match=said) as raised:
+        with pytest.raises(HeadraceError, match=answer) as raised:
             lake.create(NAME, EVERY_TYPE, {})
     finally:
         lake.close()

@@ -118,10 +118,10 @@ def test_secrets_are_hidden_in_what_iceberg_says() -> None:
         "catalog.jdbc.password": "p-a-s-s",
     }
     iceberg_options = IcebergOptions.of(options)
-    said = iceberg_options.safe(
+    hidden_text = iceberg_options.safe(
         "refused name:very-hidden, t-o-k-e-n and p-a-s-s at http://u:pwd1@host"
     )
     for secret in ("very-hidden", "t-o-k-e-n", "p-a-s-s", "pwd1"):
-        assert secret not in said
+        assert secret not in hidden_text
         assert secret not in repr(iceberg_options)
-    assert "refused" in said
+    assert "refused" in hidden_text

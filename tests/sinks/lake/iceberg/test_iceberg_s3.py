@@ -161,9 +161,9 @@ def test_both_clients_get_the_same_keys_endpoint_and_region() -> None:
     )
     assert iceberg_options.properties["client.region"] == "eu-north-1"
     assert "s3.region" not in iceberg_options.properties
-    said = iceberg_options.safe("AKIAVERYHIDDEN and t0p+s3/cret, t0p%2Bs3%2Fcret with t0ken")
+    hidden_text = iceberg_options.safe("AKIAVERYHIDDEN and t0p+s3/cret, t0p%2Bs3%2Fcret with t0ken")
     for secret in ("AKIAVERYHIDDEN", "t0p+s3/cret", "t0p%2Bs3%2Fcret", "t0ken"):
-        assert secret not in said
+        assert secret not in hidden_text
         assert secret not in repr(iceberg_options)
 
 

@@ -268,7 +268,7 @@ def test_a_rollback_by_others_after_another_commit_of_theirs_is_named(lake: Lake
     others.commit(TableChange([added]), {})
     kept_table.table.refresh()
     both = kept_table.table.foreign_changes()
-    assert [said.partition(" of ")[0] for said in both] == [
+    assert [change_text.partition(" of ")[0] for change_text in both] == [
         f"Snapshot {last}",
         f"Snapshot {other.version()}",
     ]

@@ -103,10 +103,10 @@ def test_a_table_that_the_last_cut_lacks_is_an_error_that_says_why(tmp_path: Pat
             headrace.consistent_versions(tmp_path, list(tables) or None)
         return caught.value
 
-    said = r"lacks tables: shop\.x\.y\.b: its replication has stopped \(replicas\.x\)"
+    message_pattern = r"lacks tables: shop\.x\.y\.b: its replication has stopped \(replicas\.x\)"
     for error in (failing(), failing("shop.a", "shop.x.y.b")):
         assert error.code == "replicas.table_not_in_cut"
-        with pytest.raises(HeadraceError, match=said):
+        with pytest.raises(HeadraceError, match=message_pattern):
             raise error
     assert failing("shop.z").code == "replicas.no_such_table"
     assert headrace.consistent_versions(tmp_path, ["shop.a"]).versions == {"shop.a": 8}
