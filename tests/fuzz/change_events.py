@@ -18,6 +18,7 @@ from headrace.connectors.mongodb.streaming.known_collections import KnownCollect
 from headrace.connectors.mongodb.streaming.replies import ReplyMember, each_member, members
 from headrace.documents.bson import DOCUMENT, Kind
 from headrace.documents.fields import FieldRules
+from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD
 from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.facts import EventSettings
 from tests.connectors.mongodb.streaming.scripted import event
@@ -83,25 +84,24 @@ class ChangeEvents:
             return
         bytes_written = read(out, written)
         # A mutation may make several events of one; each is a frame.
-        size = int.from_bytes(bytes_written[:8], "little")
+        size, kind = FRAME_HEAD.unpack_from(bytes_written)
         assert 0 < size <= written
         frame = bytes_written[:size]
-        head = np.frombuffer(frame[: frames.FRAME_HEAD], np.int64)
+        head = np.frombuffer(frame[: frames.FRAME_BYTES], np.int64)
         expected = _plain(raw)
         if planted == "wrong":
             expected = expected | {"token": b"wrong"}
-        assert _shown(frame, head) == expected, (raw, frame)
+        assert {"operation": chr(kind), **_shown(frame, head)} == expected, (raw, frame)
 
 
 def _shown(frame: bytes, head: np.ndarray) -> dict[str, object]:
-    """The content of a frame."""
+    """The content of a frame after its head."""
     token = int(head[frames.TOKEN])
     images = {
         name: cells(frame[int(head[word]) :]) if head[word] else None
         for name, word in (("old", frames.OLD), ("new", frames.NEW), ("extra", frames.EXTRA))
     }
     return {
-        "operation": chr(head[frames.OPERATION]),
         "time": int(head[frames.TIME]),
         "token": frame[token : token + int(head[frames.TOKEN_SIZE])],
         **images,

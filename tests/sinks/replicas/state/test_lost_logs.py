@@ -77,7 +77,7 @@ def test_a_replica_equals_its_source_after_the_slot_was_lost(replication: Replic
         database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
         database.execute(f"INSERT INTO {table} SELECT i, 'v' FROM generate_series(1, 100) i")
     replication.run(needed)
-    database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+    database.drop_slot()
     database.execute("DELETE FROM a WHERE id <= 50; DELETE FROM emptied; UPDATE a SET v = 'w'")
     replication.run(needed)
     replication.assert_equal("a", "id", "v")
@@ -108,7 +108,7 @@ def test_a_replica_equals_its_source_after_the_slot_was_lost_during_the_first_co
     finally:
         query.stop()
     assert len(replication.rows("a", "id")) < 5000
-    database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+    database.drop_slot()
     database.execute("DELETE FROM a WHERE id <= 50 OR id > 4900; UPDATE a SET v = 'w'")
     replication.run({"snapshot.mode": "when_needed"})
     replication.assert_equal("a", "id", "v")
