@@ -68,12 +68,11 @@ class SegmentReader(LogReader):
         self.versions = versions
         self._row_options = options
         self.state = state = np.zeros(words, np.int64)
-        self._pass = self.kernel
         if self.frame_kernel is not None:
-            self._pass = index_frames
+            load(index_frames)
             state[row_kernel.FRAME_KERNEL] = address_of_kernel(self.frame_kernel)
-        if self._pass is not None:
-            load(self._pass)
+        elif self.kernel is not None:
+            load(self.kernel)
         state[row_kernel.LAST_COMMIT] = NULL
         state[row_kernel.TRANSACTION_ROW] = -1
         self._put(row_kernel.COMPLETE_HIGH, start.committed)
@@ -82,8 +81,7 @@ class SegmentReader(LogReader):
     def run(self, piece: Piece) -> int:
         """Index the whole units of `piece` from `indexed` on. Returns why the kernel stopped: a
         status of `row_kernel`, or one of its own."""
-        assert self._pass is not None
-        return self._pass(
+        arguments = (
             piece.segment.base,
             piece.written,
             piece.segment.start,
@@ -93,6 +91,10 @@ class SegmentReader(LogReader):
             address_of(self.versions.key_texts.memory),
             address_of(self.state),
         )
+        if self.frame_kernel is not None:
+            return int(index_frames(*arguments))
+        assert self.kernel is not None
+        return self.kernel(*arguments)
 
     @property
     def head_bytes(self) -> int:

@@ -19,6 +19,7 @@ from headrace.connectors.mongodb.position import MongoPosition, token_time
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
 from headrace.connectors.mongodb.streaming.cursor import ChangeStreamCursor, after_token
 from headrace.connectors.mongodb.streaming.fragments import Fragments
+from headrace.connectors.mongodb.streaming.index import index_frame
 from headrace.connectors.mongodb.streaming.known_collections import KnownCollections
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.replies import Reply, members
@@ -89,7 +90,7 @@ class ChangeStreamReader(SegmentReader):
     """See headrace.streaming.log_reader.LogReader. Places are those of MongoPosition."""
 
     end_type = index.END
-    frame_kernel = staticmethod(index.index_frame)
+    frame_kernel = staticmethod(index_frame)
 
     def __init__(
         self,
