@@ -38,10 +38,9 @@ from headrace.connect.rows import BEGIN, ROW, offset_in_row
 from headrace.connectors.db2.lsn import ORDER_BYTES
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import (
-    BEGINNING_BYTES,
+    BEGIN_BYTES,
     FRAME_HEAD_BYTES,
     PLACE_BYTES,
-    begin_at,
     frame_kind,
     put_frame_head,
     put_number,
@@ -76,7 +75,6 @@ STATE_WORDS = STATE_END
 
 HEAD_BYTES = FRAME_HEAD_BYTES
 CHANGE_HEAD_BYTES = HEAD_BYTES + 4 + ORDER_BYTES
-BEGIN_HEAD_BYTES = HEAD_BYTES + BEGINNING_BYTES
 PLACE_FRAME_BYTES = HEAD_BYTES + PLACE_BYTES
 _BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
 _UPDATE = row_kernel.UPDATE
@@ -118,7 +116,7 @@ IS_OPEN, OPEN_HIGH, OPEN_LOW = 0, 8, 16
 OPEN_WORDS = 3
 
 _LSN_IMAGE_BYTES = 41
-FRAME_BYTES = CHANGE_HEAD_BYTES + BEGIN_HEAD_BYTES + 2 * _LSN_IMAGE_BYTES + HEAD_BYTES
+FRAME_BYTES = CHANGE_HEAD_BYTES + BEGIN_BYTES + 2 * _LSN_IMAGE_BYTES + HEAD_BYTES
 """The most bytes that a change takes in addition to its images, with the beginning of its
 transaction and the end of the one before."""
 
@@ -328,14 +326,9 @@ def index_frame(frame, virtual, rows, transactions, ends, relations, options, sc
     """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
     size, kind, body = load32_be(frame), frame_kind(frame), frame + HEAD_BYTES
     if kind == _BEGINS:
-        if size < BEGIN_HEAD_BYTES:
-            return row_kernel.BROKEN
-        begin_at(body, state)
-        image = frame + virtual + BEGIN_HEAD_BYTES
-        begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
         state[HAS_CHANGE] = 0
         state[PENDING] = 0
-        return row_kernel.MORE
+        return begin_late(frame, virtual, rows, transactions, state)
     if kind == _ENDS:
         end_late(rows, transactions, ends, state, size)
         return row_kernel.MORE

@@ -25,10 +25,8 @@ from headrace.connect.kernels.memory import load32_be, load64_be
 from headrace.connectors.oracle.events import EXTRA_CELLS
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import (
-    BEGINNING_BYTES,
     FRAME_HEAD_BYTES,
     PLACE_BYTES,
-    begin_at,
     frame_kind,
 )
 from headrace.streaming.changes.kernels.image_kernel import add_images
@@ -46,7 +44,6 @@ STATE_WORDS = OWN_WORDS
 RARE = row_kernel.OWN_STATUSES
 """The status of a kernel that stopped at a truncate or a schema change, which Python adds."""
 
-BEGIN_HEAD_BYTES = FRAME_HEAD_BYTES + BEGINNING_BYTES
 CHANGE_HEAD_BYTES = FRAME_HEAD_BYTES + 4 + 8 + 8
 END_FRAME_BYTES = FRAME_HEAD_BYTES + 8
 PLACE_FRAME_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES
@@ -94,12 +91,8 @@ def index_frame(frame, virtual, rows, transactions, ends, relations, options, sc
     """See SegmentReader.frame_kernel. Returns MORE, KEY, BROKEN or RARE."""
     size, kind, body = load32_be(frame), frame_kind(frame), frame + FRAME_HEAD_BYTES
     if kind == BEGINS:
-        if size < BEGIN_HEAD_BYTES:
-            return row_kernel.BROKEN
-        begin_at(body, state)
-        image = frame + virtual + BEGIN_HEAD_BYTES
-        begin_late(rows, transactions, state, image, size - BEGIN_HEAD_BYTES, size)
-    elif kind == ENDS:
+        return begin_late(frame, virtual, rows, transactions, state)
+    if kind == ENDS:
         if size < END_FRAME_BYTES:
             return row_kernel.BROKEN
         is_at_time(state, load64_be(body))

@@ -30,6 +30,8 @@ FRAME_HEAD_BYTES = FRAME_HEAD.size
 PLACE_BYTES = 16
 BEGINNING_BYTES = PLACE_BYTES + 8
 """Bytes of a transaction's beginning, without its image: see `begin_at`."""
+BEGIN_BYTES = FRAME_HEAD_BYTES + BEGINNING_BYTES
+"""Bytes of a frame that begins a transaction, without its image."""
 
 _call9 = caller_of(9)
 

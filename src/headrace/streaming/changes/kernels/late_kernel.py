@@ -9,8 +9,14 @@ The words of `state` are those of row_kernel.py, followed by BEGINNING.
 from __future__ import annotations
 
 from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import load32_be
 from headrace.connect.rows import NULL
 from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import (
+    BEGIN_BYTES,
+    FRAME_HEAD_BYTES,
+    begin_at,
+)
 from headrace.streaming.changes.kernels.transaction_kernel import (
     add_begin,
     begin_transaction,
@@ -26,14 +32,21 @@ _NULL = int(NULL)
 
 
 @part
-def begin_late(rows, transactions, state, image, image_size, size):
-    """Begin a transaction without a number, like `begin_transaction`, without its BEGIN, which is
-    added before its first record (`add_late_begin`). Its beginning has `size` bytes of log."""
+def begin_late(frame, virtual, rows, transactions, state):
+    """Begin the transaction of a frame (of BEGIN_BYTES and an image) without a number, like
+    `begin_transaction`, without its BEGIN, which is added before its first record
+    (`add_late_begin`). Returns MORE or BROKEN."""
+    size = load32_be(frame)
+    if size < BEGIN_BYTES:
+        return row_kernel.BROKEN
+    begin_at(frame + FRAME_HEAD_BYTES, state)
     begins = state[row_kernel.BEGINS]
     state[row_kernel.BEGINS] = 0
-    begin_transaction(rows, transactions, state, _NULL, image, image_size, 0, 0)
+    image = frame + virtual + BEGIN_BYTES
+    begin_transaction(rows, transactions, state, _NULL, image, size - BEGIN_BYTES, 0, 0)
     state[row_kernel.BEGINS] = begins
     state[BEGINNING] = size
+    return row_kernel.MORE
 
 
 @entry

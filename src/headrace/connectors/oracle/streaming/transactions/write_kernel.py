@@ -10,7 +10,6 @@ from headrace.connect.kernels.memory import copy, load64, load64_be, store8
 from headrace.connect.kernels.text import put_int
 from headrace.connectors.oracle.events import TRANSACTION_CELLS
 from headrace.connectors.oracle.streaming.frames import (
-    BEGIN_HEAD_BYTES,
     BEGINS,
     END_FRAME_BYTES,
     ENDS,
@@ -36,6 +35,7 @@ from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     release_transaction,
 )
 from headrace.streaming.changes.kernels.frame_kernel import (
+    BEGIN_BYTES,
     FRAME_HEAD_BYTES,
     put_frame_head,
     put_number,
@@ -133,7 +133,7 @@ def write_ready(ready, count, cursor, transactions, buffer, memory, users, optio
         if entry == AT_BEGINNING:
             user = transaction[BY_USER]
             name = load64(users + 16 * user + 8) if user >= 0 else 0
-            if stop - out < BEGIN_HEAD_BYTES + LARGEST_BEGINNING + name:
+            if stop - out < BEGIN_BYTES + LARGEST_BEGINNING + name:
                 return out - start
             out = _put_beginning(out, transaction, users, options)
             entry = transaction[FIRST] + CHUNK_HEAD_BYTES
