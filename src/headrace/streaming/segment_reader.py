@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headrace.connect.kernels.loading import address_of_kernel, load
+from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import NULL, low_half
 from headrace.errors import HeadraceError
@@ -17,7 +17,6 @@ from headrace.offsets.position import Position
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
 from headrace.streaming.changes.kernels import row_kernel
-from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD, index_frames
 from headrace.streaming.changes.kernels.row_kernel import FULL, KEY, MORE, OWN_WORDS
 from headrace.streaming.log_reader import LogReader, Publish, Received
 from headrace.streaming.relations import RelationVersions
@@ -34,26 +33,20 @@ class SegmentReader(LogReader):
     with a `head` whose first number is its size, or with `head_bytes` from which `unit_size` reads
     it.
 
-    A connector derives from this class: `read_into` reads the bytes, `frame_kernel` indexes one of
-    the frames that it writes (or `kernel` is one pass over the units of a segment), and `stopped`
-    does the work that the kernel leaves to Python. `state` (int64) begins with the words of
-    `row_kernel`, `versions` are the collections that rows refer to.
+    A connector derives from this class: `read_into` reads the bytes, `kernel` is one pass over the
+    units of a segment, and `stopped` does the work that the kernel leaves to Python. `state`
+    (int64) begins with the words of `row_kernel`, `versions` are the collections that rows refer
+    to.
     """
 
     end_type = row_kernel.END
-    head: ClassVar[struct.Struct] = FRAME_HEAD
-    frame_kernel: ClassVar[Callable[..., int] | None] = None
-    """The kernel that indexes one frame (see `frame_kernel.py`). Its arguments are the address of
-    the frame, and what is to be added to an address of the segment to get a virtual one; the
-    addresses of the tables of rows, transactions and ends, which have room for the rows of a
-    frame; the address of the table of versions; the options; the addresses of the scratch memory of
-    keys and of `state`: all of them int64. It returns MORE, or why the frame is not indexed."""
+    head: ClassVar[struct.Struct]
     kernel: ClassVar[Callable[..., int] | None] = None
-    """The kernel that indexes whole units from state[INDEXED] on, if they are no frames. Its
-    arguments are the address of a segment, the number of bytes written to it and its virtual
-    address; `tables`; the address of the table of versions; the options; the addresses of the
-    scratch memory of keys and of `state`: all of them int64. It returns why it stopped. A reader
-    whose kernel has other arguments overrides `run`."""
+    """The kernel that indexes whole units from state[INDEXED] on. Its arguments are the address of
+    a segment, the number of bytes written to it and its virtual address; `tables`; the address of
+    the table of versions; the options; the addresses of the scratch memory of keys and of `state`:
+    all of them int64. It returns why it stopped. A reader whose kernel has other arguments
+    overrides `run`."""
 
     def __init__(
         self,
@@ -67,12 +60,9 @@ class SegmentReader(LogReader):
         kernel."""
         self.versions = versions
         self._row_options = options
-        self.state = state = np.zeros(words, np.int64)
-        if self.frame_kernel is not None:
-            load(index_frames)
-            state[row_kernel.FRAME_KERNEL] = address_of_kernel(self.frame_kernel)
-        elif self.kernel is not None:
+        if self.kernel is not None:
             load(self.kernel)
+        self.state = state = np.zeros(words, np.int64)
         state[row_kernel.LAST_COMMIT] = NULL
         state[row_kernel.TRANSACTION_ROW] = -1
         self._put(row_kernel.COMPLETE_HIGH, start.committed)
@@ -81,7 +71,8 @@ class SegmentReader(LogReader):
     def run(self, piece: Piece) -> int:
         """Index the whole units of `piece` from `indexed` on. Returns why the kernel stopped: a
         status of `row_kernel`, or one of its own."""
-        arguments = (
+        assert self.kernel is not None
+        return self.kernel(
             piece.segment.base,
             piece.written,
             piece.segment.start,
@@ -91,10 +82,6 @@ class SegmentReader(LogReader):
             address_of(self.versions.key_texts.memory),
             address_of(self.state),
         )
-        if self.frame_kernel is not None:
-            return int(index_frames(*arguments))
-        assert self.kernel is not None
-        return self.kernel(*arguments)
 
     @property
     def head_bytes(self) -> int:

@@ -25,7 +25,7 @@ _NULL = int(NULL)
 
 @entry
 def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
-    """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
+    """See FrameReader.frame_kernel. Returns MORE, KEY or BROKEN."""
     size, kind, body = load32_be(frame), frame_kind(frame), frame + _HEAD
     if size < (_BEGIN if kind == _BEGINS else _HEAD):
         return row_kernel.BROKEN

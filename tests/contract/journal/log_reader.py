@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 
 from headrace.offsets.position import PlacePosition
+from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.segment_reader import SegmentReader
 from tests.contract.journal.journal import Journal, offset_of, place_of, translate
 from tests.contract.journal.kernel import index_frame
 
 _TICK_SECONDS = 0.01
 
 
-class JournalReader(SegmentReader):
+class JournalReader(FrameReader):
     """See headrace.streaming.log_reader.LogReader. `options`: those of row_kernel.add_change."""
 
     frame_kernel = staticmethod(index_frame)

@@ -20,12 +20,12 @@ from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resu
 from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.spool.spool import Spool
+from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.facts import EventSettings
 from headrace.streaming.ranges import rows_until
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.segment_reader import SegmentReader
 from tests.connectors.db2.change_rows import Row, change_table, written
 from tests.contract.journal.events import JournalSource
 
@@ -43,7 +43,7 @@ class Made(NamedTuple):
     operation: str
 
 
-class Frames(SegmentReader):
+class Frames(FrameReader):
     """A reader of frames that are there."""
 
     frame_kernel = staticmethod(frames.index_frame)

@@ -323,7 +323,7 @@ def _add_change(
 
 @entry
 def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
-    """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
+    """See FrameReader.frame_kernel. Returns MORE, KEY or BROKEN."""
     size, kind, body = load32_be(frame), frame_kind(frame), frame + HEAD_BYTES
     if kind == _BEGINS:
         state[HAS_CHANGE] = 0

@@ -46,8 +46,8 @@ from headrace.connectors.db2.streaming.windows import (
     time_after,
 )
 from headrace.errors import HeadraceError
+from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.segment_reader import SegmentReader
 
 _FETCH_ROWS = 10_000
 _TABLE_GONE = "db2.table_gone"
@@ -63,7 +63,7 @@ class Db2ReaderOptions:
     border_topic: str
 
 
-class ChangeTablesReader(SegmentReader):
+class ChangeTablesReader(FrameReader):
     """See headrace.streaming.log_reader.LogReader."""
 
     frame_kernel = staticmethod(index_frame)

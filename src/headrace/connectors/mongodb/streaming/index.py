@@ -251,7 +251,7 @@ def _event(frame, virtual, rows, transactions, ends, relations, options, scratch
 
 @entry
 def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
-    """See SegmentReader.frame_kernel. Returns MORE, KEY or BROKEN."""
+    """See FrameReader.frame_kernel. Returns MORE, KEY or BROKEN."""
     if frame_kind(frame) == MARK:
         _mark(frame, frame + virtual, rows, transactions, ends, state)
         return MORE

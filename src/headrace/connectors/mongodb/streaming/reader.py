@@ -29,10 +29,10 @@ from headrace.documents.fields import field_exists
 from headrace.documents.kernels.field_kernel import FIELD_EXISTS
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
+from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD
 from headrace.streaming.log_reader import Received
-from headrace.streaming.segment_reader import SegmentReader
 
 _INT32 = struct.Struct("<i")
 _HALF = (1 << 64) - 1
@@ -86,7 +86,7 @@ class _Batch:
         return start, min(start + max(size, 0), self.end - self._base)
 
 
-class ChangeStreamReader(SegmentReader):
+class ChangeStreamReader(FrameReader):
     """See headrace.streaming.log_reader.LogReader. Places are those of MongoPosition."""
 
     end_type = index.END

@@ -88,7 +88,7 @@ def _add_change(
 
 @entry
 def index_frame(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
-    """See SegmentReader.frame_kernel. Returns MORE, KEY, BROKEN or RARE."""
+    """See FrameReader.frame_kernel. Returns MORE, KEY, BROKEN or RARE."""
     size, kind, body = load32_be(frame), frame_kind(frame), frame + FRAME_HEAD_BYTES
     if kind == BEGINS:
         return begin_late(frame, virtual, rows, transactions, state)

@@ -49,8 +49,8 @@ from headrace.connectors.oracle.streaming.windows.redo import (
 from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
+from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
-from headrace.streaming.segment_reader import SegmentReader
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class OracleReaderOptions:
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
 
 
-class RedoReader(SegmentReader):
+class RedoReader(FrameReader):
     """See headrace.streaming.log_reader.LogReader."""
 
     frame_kernel = staticmethod(index_frame)

@@ -57,7 +57,7 @@ def index_frames(
     relations, options, scratch, state,
 ):  # fmt: skip
     """Index the whole frames of a segment, see SegmentReader.kernel: each by the kernel whose
-    address is state[FRAME_KERNEL], see SegmentReader.frame_kernel. Returns MORE, FULL, BROKEN, or
+    address is state[FRAME_KERNEL], see FrameReader.frame_kernel. Returns MORE, FULL, BROKEN, or
     another status of that kernel, which has left its frame out then."""
     index_frame = state[FRAME_KERNEL]
     while True:
