@@ -19,7 +19,7 @@ from headrace.offsets.offset import Offset, OffsetObject
 from headrace.offsets.position import PlacePosition
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending, SignalProgress
-from headrace.streaming.stream_state import StreamState
+from headrace.streaming.receiver import StreamState
 
 CHUNKS = 3  # ranges of a snapshot
 EVERYWHERE = {Event.INTERRUPTED, Event.POSITION_UNKNOWN, Event.CLOSED}

@@ -15,7 +15,6 @@ from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connectors.db2.streaming.reader import ChangeTablesReader
 from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader
 from headrace.connectors.oracle.streaming.reader import RedoReader
-from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import (
     FRAME_HEAD,
@@ -24,6 +23,7 @@ from headrace.streaming.changes.kernels.frame_kernel import (
     index_frames,
 )
 from headrace.streaming.changes.kernels.row_kernel import BROKEN, FULL, MORE
+from headrace.streaming.frame_reader import FrameReader
 from tests.contract.journal.log_reader import JournalReader
 from tests.fuzz.guarded import Guarded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.connectors.metrics import SnapshotMetrics, StreamingMetrics
 from headrace.offsets.offset import Offset
@@ -13,7 +13,9 @@ from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.snapshots.chunks import Chunk
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.tables import SnapshotTable
-from headrace.streaming.stream_state import StreamState
+
+if TYPE_CHECKING:
+    from headrace.streaming.receiver import StreamState
 
 
 class DatabaseWatch(Protocol):

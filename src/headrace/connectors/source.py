@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.connect.slices import Slice
 from headrace.connectors.connector_metrics import ConnectorMetrics
@@ -14,7 +14,9 @@ from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.progress import Pending
-from headrace.streaming.stream_state import StreamState
+
+if TYPE_CHECKING:
+    from headrace.streaming.receiver import StreamState
 
 
 class OpenSnapshot(Protocol[P]):

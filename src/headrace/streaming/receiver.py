@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
@@ -20,6 +21,20 @@ from headrace.streaming.log_reader import LogReader, Received
 _LONGEST_WAIT_SECONDS = 0.25
 _LEAST_READ_BYTES = 4096
 """Least free bytes of a segment; with fewer, the next segment begins."""
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """The state of a stream: whether it is connected, how many row changes made no record, how many
+    bytes of log were received and not delivered, the limit of these, and the commit time
+    (microseconds since 1970) of the oldest change that was not acknowledged to the database; None:
+    no such change."""
+
+    connected: bool
+    filtered: int
+    queued_bytes: int
+    largest_queue_bytes: int
+    oldest_unacknowledged_us: int | None
 
 
 class Receiver:

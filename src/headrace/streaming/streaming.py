@@ -21,9 +21,8 @@ from headrace.streaming.log_reader import LogReader
 from headrace.streaming.passage import Inserter, Passage
 from headrace.streaming.range_rows import Cutter, PieceRows, RangeRows
 from headrace.streaming.ranges import Backlog, Limit, holds_rows, is_delivered, rows_until
-from headrace.streaming.receiver import Receiver
+from headrace.streaming.receiver import Receiver, StreamState
 from headrace.streaming.slices import FactsPacker, Lookup
-from headrace.streaming.stream_state import StreamState
 from headrace.streaming.unacknowledged import Unacknowledged
 
 SLICE_BYTES = 2 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from headrace.offsets.position import PlacePosition
-from headrace.streaming.changes.frame_reader import FrameReader
+from headrace.streaming.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
 from tests.contract.journal.journal import Journal, offset_of, place_of, translate
 from tests.contract.journal.kernel import index_frame

@@ -20,10 +20,10 @@ from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resu
 from headrace.connectors.db2.streaming.recorded_tables import SchemaChange
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.spool.spool import Spool
-from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.facts import EventSettings
+from headrace.streaming.frame_reader import FrameReader
 from headrace.streaming.ranges import rows_until
 from headrace.streaming.relations import RelationVersions
 from tests.connectors.db2.change_rows import Row, change_table, written

@@ -46,7 +46,7 @@ from headrace.connectors.db2.streaming.windows import (
     time_after,
 )
 from headrace.errors import HeadraceError
-from headrace.streaming.changes.frame_reader import FrameReader
+from headrace.streaming.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
 
 _FETCH_ROWS = 10_000

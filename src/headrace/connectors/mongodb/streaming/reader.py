@@ -29,9 +29,9 @@ from headrace.documents.fields import field_exists
 from headrace.documents.kernels.field_kernel import FIELD_EXISTS
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming.changes.frame_reader import FrameReader
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD
+from headrace.streaming.frame_reader import FrameReader
 from headrace.streaming.log_reader import Received
 
 _INT32 = struct.Struct("<i")

@@ -49,7 +49,7 @@ from headrace.connectors.oracle.streaming.windows.redo import (
 from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming.changes.frame_reader import FrameReader
+from headrace.streaming.frame_reader import FrameReader
 from headrace.streaming.relations import RelationVersions
 
 log = logging.getLogger(__name__)
