@@ -175,6 +175,8 @@ def test_a_truncate_alone_is_a_part_without_a_file(
     (part,) = reader.drain().written.parts
     assert (part.topic, part.path, part.rows) == ("headrace.public.notes", "", 0)
     assert part.truncated == part.first == part.last != ""
+    ((_, committed_us),) = json.loads(part.truncates)
+    assert part.source_ms == committed_us // 1000 > 0
 
 
 def test_rows_of_a_snapshot_are_reads(database: Database) -> None:

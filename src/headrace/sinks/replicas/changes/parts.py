@@ -122,7 +122,12 @@ class PartWriter:
         truncates = sorted(self._truncates[part.topic].items())
         if not truncates:
             return part
-        return replace(part, truncated=truncates[-1][0], truncates=json.dumps(truncates))
+        return replace(
+            part,
+            truncated=truncates[-1][0],
+            truncates=json.dumps(truncates),
+            source_ms=max(part.source_ms, *(time // 1000 for _, time in truncates)),
+        )
 
     def _flush(self) -> None:
         for (topic, _), pending in self._pending.items():

@@ -135,8 +135,9 @@ def _require(
         raise HeadraceError(
             "replicas.table_not_in_cut",
             f"The consistent cut at {position} lacks tables: {missing_tables}",
-            "Run headrace status and repair the tables that it lists, leave these tables out of "
-            "`tables`, or pass the time of an earlier cut as `at`.",
+            "Run headrace status and repair the tables that it lists, name the other tables in "
+            "`tables`, or pass the time of an earlier cut as `at`. After an erasure, start the "
+            "query and wait for its next commit.",
         )
     if unknown := [name for name in names if name not in known]:
         raise HeadraceError(
