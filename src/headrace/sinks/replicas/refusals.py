@@ -137,8 +137,8 @@ def other_keeper(table: TableName, *, is_query: bool) -> HeadraceError:
 def other_mode(table: TableName, mode: str, source: str, wanted: str) -> HeadraceError:
     return HeadraceError(
         OTHER_MODE,
-        f"The table {table} has headrace.sink.mode={mode}, and that of {source or 'its source'} is "
-        f"{wanted}",
+        f"The table {table} of the lake has headrace.sink.mode={mode}, and the configuration says "
+        f"{wanted} for {source or 'its source'}",
         f"Choose {mode} for it (headrace.sink.mode, headrace.sink.append.tables, "
         "headrace.sink.history.tables), or write to another table by headrace.sink.namespace or "
         "headrace.sink.prefix.",

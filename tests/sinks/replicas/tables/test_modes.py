@@ -268,7 +268,7 @@ def test_a_table_of_another_mode_is_refused_before_the_first_write(log: Kept) ->
     log.replica = log.new_replica()
     for act in (lambda: log.apply(2, [("c", 2, {})]), lambda: log.replica.prepare(SCHEMA, QUERY)):
         with pytest.raises(
-            HeadraceError, match=r"mode=append, and that of shop\.t is history"
+            HeadraceError, match=r"mode=append, and the configuration says history for shop\.t"
         ) as c:
             act()
         assert c.value.code == "replicas.other_mode"
