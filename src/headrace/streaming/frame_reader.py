@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from headrace.connect.kernels.loading import address_of_kernel
-from headrace.offsets.position import Position
 from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD, index_frames
-from headrace.streaming.changes.kernels.row_kernel import FRAME_KERNEL, OWN_WORDS
-from headrace.streaming.relations import RelationVersions
+from headrace.streaming.changes.kernels.row_kernel import FRAME_KERNEL
 from headrace.streaming.segment_reader import SegmentReader
 
 
@@ -27,13 +25,7 @@ class FrameReader(SegmentReader):
     versions; the options; the addresses of the scratch memory of keys and of `state`: all of them
     int64. It returns MORE, or why the frame is not indexed."""
 
-    def __init__(
-        self,
-        versions: RelationVersions,
-        start: Position,
-        words: int = OWN_WORDS,
-        options: int = 0,
-    ) -> None:
-        """See SegmentReader. Loads both kernels."""
-        super().__init__(versions, start, words, options)
+    def load_kernels(self) -> None:
+        """See SegmentReader."""
+        super().load_kernels()
         self.state[FRAME_KERNEL] = address_of_kernel(self.frame_kernel)

@@ -60,13 +60,17 @@ class SegmentReader(LogReader):
         kernel."""
         self.versions = versions
         self._row_options = options
-        if self.kernel is not None:
-            load(self.kernel)
         self.state = state = np.zeros(words, np.int64)
+        self.load_kernels()
         state[row_kernel.LAST_COMMIT] = NULL
         state[row_kernel.TRANSACTION_ROW] = -1
         self._put(row_kernel.COMPLETE_HIGH, start.committed)
         self.ends_at(start.committed)
+
+    def load_kernels(self) -> None:
+        """Load the kernels of the log; `state` is zero."""
+        if self.kernel is not None:
+            load(self.kernel)
 
     def run(self, piece: Piece) -> int:
         """Index the whole units of `piece` from `indexed` on. Returns why the kernel stopped: a
