@@ -24,7 +24,7 @@ from benchmarks.server import BenchServer
 Sizes = tuple[int, ...]
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 _OURS = "headrace"  # our lanes begin with it
-_LEAST_SHARE = 0.1
+_MIN_SHARE = 0.1
 """The least share of the larger size's seconds that the difference to the smaller size may be."""
 
 
@@ -192,7 +192,7 @@ def _slope(small: list[Run], large: list[Run]) -> dict[str, float]:
     seconds, cpu = (
         median(large, name) - median(small, name) for name in ("seconds", "cpu_seconds")
     )
-    is_clear = seconds > _LEAST_SHARE * median(large, "seconds")
+    is_clear = seconds > _MIN_SHARE * median(large, "seconds")
     return {
         "events": float(events),
         "seconds": seconds,

@@ -21,7 +21,7 @@ def main(folder: Path) -> None:
     """Raises RuntimeError where something must not be released."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    built = [built_in(checkout, folder) for checkout in (ROOT, ROOT / "demo")]
+    built = [built_in(checkout, folder, _epoch()) for checkout in (ROOT, ROOT / "demo")]
     for distribution in built:
         for artefact in distribution.artefacts:
             refuse_sspl(artefact)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from release.sdists import normalise
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,23 @@ class Built:
         return self.sdist, self.wheel
 
 
-def built_in(checkout: Path, folder: Path) -> Built:
-    """The sdist of a checkout, and the wheel of that sdist, in `folder`."""
+def built_in(checkout: Path, folder: Path, epoch: int) -> Built:
+    """The sdist of a checkout as of `epoch` (s since 1970), and the wheel of that sdist, in
+    `folder`."""
+    sdist = _built("sdist", checkout, folder)
+    normalise(sdist, epoch)
+    with tempfile.TemporaryDirectory() as temporary:
+        with tarfile.open(sdist) as archive:
+            archive.extractall(temporary, filter="data")
+        (unpacked,) = Path(temporary).iterdir()
+        return Built(sdist, _built("wheel", unpacked, folder))
+
+
+def _built(kind: str, source: Path, folder: Path) -> Path:
     before = set(folder.iterdir())
-    _run("build", "--no-isolation", "--outdir", str(folder), str(checkout))
-    new = sorted(path for path in folder.iterdir() if path not in before)
-    wheel, sdist = sorted(new, key=lambda path: path.suffix != ".whl")
-    return Built(sdist, wheel)
+    _run("build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(source))
+    (new,) = (path for path in folder.iterdir() if path not in before)
+    return new
 
 
 def check(artefacts: Sequence[Path]) -> None:
@@ -39,6 +53,7 @@ def check(artefacts: Sequence[Path]) -> None:
 def _run(module: str, *arguments: str) -> None:
     """Raises RuntimeError with what the program says where it fails."""
     command = [sys.executable, "-m", module, *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Wheels have the modes of files that the build creates.
+    run = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o022)
     if run.returncode:
         raise RuntimeError(f"{module} failed:\n{run.stdout}{run.stderr}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +61,16 @@ def test_a_message_that_quotes_another_error_stays_whole() -> None:
     error = HeadraceError("spark.query_failed", "The query failed: ValueError: [X] no", "Look.")
     assert str(HeadraceError.find_in(f"HeadraceError: {error}\n")) == str(error)
     assert str(HeadraceError.find_in(str(error))) == str(error)
+
+
+@pytest.mark.parametrize("code", ["orders", "Orders.NoAmount", "orders no.amount", "", "orders."])
+def test_a_code_that_would_not_be_found_in_a_text_is_refused(code: str) -> None:
+    with pytest.raises(ValueError, match="is not a code of an error"):
+        HeadraceError(code, "It is wrong", "Correct it.")
+
+
+def test_a_code_may_begin_with_the_name_of_any_connector() -> None:
+    error = HeadraceError("MyDatabase2.no_tables", "It is wrong", "Correct it.", retriable=True)
+    found_error = HeadraceError.find_in(f"x\n{error}\n")
+    assert found_error is not None
+    assert (found_error.code, found_error.retriable) == ("MyDatabase2.no_tables", True)

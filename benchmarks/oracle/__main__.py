@@ -46,7 +46,7 @@ _WHOLE_BLOCKS = 5 if QUICK else 50
 _PARSED_AT_ONCE = 10_000
 _LIMIT_S = 3600
 SCENARIOS = ("redo", "transaction")
-_MOST_BYTES = 2 << 30
+_MAX_BYTES = 2 << 30
 
 
 def properties(server: OracleServer) -> dict[str, str]:
@@ -188,7 +188,7 @@ def main() -> None:
             work.write(folder / "work.json")
             took = whole(server, work, folder)
             print("one transaction", {step: round(value, 1) for step, value in took.items()})
-            figures["transaction"] = {"headrace": {**took, "bound": _MOST_BYTES}}
+            figures["transaction"] = {"headrace": {**took, "bound": _MAX_BYTES}}
     name = "oracle-quick" if QUICK else "oracle"
     results_file = report.RESULTS / f"{name}.json"
     if results_file.exists():

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+_CODE = re.compile(r"[a-zA-Z][\w-]*(?:\.[a-z_0-9-]+)+")
+"""The form of a code; its first part may be the name of a connector of another package."""
 _PRINTED = re.compile(
-    r"(?P<message>[^\n]*?) "
-    r"\[(?P<code>[a-z][a-z_0-9-]*(?:\.[a-z_0-9-]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)"
+    rf"(?P<message>[^\n]*?) \[(?P<code>{_CODE.pattern})(?P<retry>, retriable)?\]\. "
+    r"(?P<remedy>[^\n]*)"
 )
 
 _PLAN = re.compile(
@@ -33,7 +35,8 @@ _STATES = re.compile(r"(?: SQLSTATE: \w{5})+\s*$")
 class HeadraceError(Exception):
     """The error of headrace: `message` says what is wrong, `remedy` what the operator can do.
 
-    `code` is public and stable: dotted, its first part names the folder that raises it.
+    `code` is public and stable: dotted, its first part names the folder that raises it. A code of
+    another form is a ValueError, because `find_in` would not find it.
     `retriable` is True when waiting and trying again may be enough.
     `parts` are the separate errors if it combines several.
     The printed form is one line, and `find_in` reads it back out of a longer text, because an
@@ -49,6 +52,11 @@ class HeadraceError(Exception):
         retriable: bool = False,
         parts: Sequence[HeadraceError] = (),
     ) -> None:
+        if _CODE.fullmatch(code) is None:
+            raise ValueError(
+                f"{code!r} is not a code of an error: write two or more parts with dots between "
+                "them, of lower-case letters, digits, '_' and '-', such as my-sink.refused"
+            )
         super().__init__(code, message, remedy)
         self.code = code
         self.message = " ".join(message.split())

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from headrace.errors import HeadraceError
 
@@ -33,7 +33,9 @@ class Findings(list[Finding]):
     """The list of findings so far."""
 
     def add(self, code: str, level: Level, message: str, remedy: str = "") -> None:
-        """Add a finding."""
+        """Add a finding. Raises ValueError for a level that does not exist."""
+        if level not in get_args(Level):
+            raise ValueError(f"{level!r} is not a level: use one of {', '.join(get_args(Level))}")
         self.append(Finding(code, level, message, remedy))
 
     def add_error(self, error: HeadraceError, level: Level = "error") -> None:

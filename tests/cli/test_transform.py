@@ -201,18 +201,18 @@ def test_events_without_schemas_are_named_where_a_transform_needs_them(
     assert "value.converter.schemas.enable=true" in error_output
 
 
+@pytest.mark.parametrize("router", ["ByLogicalTableRouter", "ToLogicalTopicRouter"])
 def test_a_transform_of_structs_says_that_a_part_has_no_schema(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    router: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chain = (
-        "transforms=o\ntransforms.o.type=ByLogicalTableRouter\n"
+        f"transforms=o\ntransforms.o.type={router}\n"
         "transforms.o.topic.regex=(.*)\ntransforms.o.topic.replacement=x\n"
     )
     line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
     (transformed_record,), _ = transformed(tmp_path, capsys, chain, line)
     assert (
-        "the key of records of shop.outbox has no schema; ByLogicalTableRouter"
-        in transformed_record["error"]
+        f"the key of records of shop.outbox has no schema; {router}" in transformed_record["error"]
     )
     assert "key.converter.schemas.enable=true" in transformed_record["error"]
 

@@ -11,10 +11,12 @@ import pytest
 from headrace.cli import main
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
+from headrace.spark.versions.installed import REPORTS_STARTS
 from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
 
-AVAILABLE_NOW = "AvailableNowTrigger"
+# With Spark 4.0 and 4.1 headrace ends the query itself, and only one of its own source.
+AVAILABLE_NOW = "AvailableNowTrigger" if REPORTS_STARTS else "ProcessingTimeTrigger(0)"
 # Text, and the trigger that Spark has.
 SPELLINGS = {
     "": "ProcessingTimeTrigger(0)",
@@ -59,7 +61,8 @@ def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path, resident: Res
     queries = [json.loads(line) for line in completed.stdout.splitlines()]
     assert {query["spelling"]: query["trigger"] for query in queries} == SPELLINGS
     ended = {query["spelling"] for query in queries if query["ended"]}
-    assert ended == {spelling for spelling, kind in SPELLINGS.items() if kind == AVAILABLE_NOW}
+    expected = {spelling for spelling, kind in SPELLINGS.items() if kind == AVAILABLE_NOW}
+    assert ended == (expected if REPORTS_STARTS else set())
 
 
 @pytest.mark.parametrize("text", WRONG)
@@ -161,7 +164,8 @@ def test_a_run_into_a_sink_of_spark_ends_with_what_was_there(
         tmp_path,
         "run",
         headrace__trigger="once",
-        headrace__sink__type="${env:HEADRACE_TEST_SINK}",
+        # Spark 4.0 and 4.1 give a source the environment in which the resident was started.
+        headrace__sink__type="${env:HEADRACE_TEST_SINK}" if REPORTS_STARTS else "json",
         headrace__sink__path=str(tmp_path / "out"),
         headrace__checkpoint__dir=str(tmp_path / "state"),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.config.hidden import HiddenTexts
 from headrace.connectors.registry import examine
+from headrace.errors import HeadraceError
 
 SECRET = "hunter2x"
 MONGO = {"connector.class": "mongodb", "topic.prefix": "p"}
@@ -88,3 +90,13 @@ def test_the_name_of_an_environment_hides_no_table_that_begins_with_it(
     )
     answer = "permission denied for table products"
     assert config.hidden.in_error(answer) == answer
+
+
+def test_parts_and_remedies_of_a_raised_error_hide_what_its_message_hides() -> None:
+    hidden = HiddenTexts.of_settings({"password": SECRET})
+    part = HeadraceError("a.part", f"refused {SECRET}", f"Do not use {SECRET}.")
+    error = HeadraceError("a.b", f"refused {SECRET}", f"Change {SECRET}.", parts=[part])
+    safe = hidden.in_raised(error)
+    assert [each.code for each in safe.parts] == ["a.part"]
+    assert SECRET not in f"{safe} {safe.parts[0]}"
+    assert safe.remedy.startswith("Change ")

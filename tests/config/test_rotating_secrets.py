@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shlex
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
+import psutil
 import pytest
 
+from headrace.config.credentials import command, rotating
 from headrace.config.credentials.changing import have_changed, settings_now
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -189,12 +197,28 @@ def test_a_login_configuration_of_java_gives_the_password_that_it_has_now(file: 
     assert SECOND not in config.hidden.in_error(f"refused {SECOND}")
 
 
+def test_threads_that_read_new_secrets_do_not_disturb_each_other(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, numbers = parse(file), count()
+    monkeypatch.setattr(rotating, "look_up_each", lambda _parts: (f"password-{next(numbers)}", ()))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert len({*threads.map(lambda _: revealed(config), range(5000))}) == 5000
+    finally:
+        sys.setswitchinterval(interval)
+    last = config.hidden.in_error(f"refused password-{next(numbers) - 1}")
+    assert last == "refused ********"
+
+
 def by_command(*arguments: str, **more: str) -> PostgresConfig:
     properties = {
         "headrace.credentials." + name.replace("_", "."): text for name, text in more.items()
     }
-    command = {"headrace.credentials.command": shlex.join(arguments)}
-    return PostgresConfig.parse(REQUIRED | command | properties)
+    program = {"headrace.credentials.command": shlex.join(arguments)}
+    return PostgresConfig.parse(REQUIRED | program | properties)
 
 
 def test_a_command_runs_once_and_again_after_a_refused_login(tmp_path: Path) -> None:
@@ -208,6 +232,30 @@ def test_a_command_runs_once_and_again_after_a_refused_login(tmp_path: Path) -> 
     packed = pickle.dumps(config)
     assert b"token " not in packed.replace(script.encode(), b"")
     assert config.hidden.in_error("token 1 and token 2") == "******** and ********"
+
+
+def test_a_command_that_takes_long_does_not_delay_other_secrets(tmp_path: Path) -> None:
+    begun, over = tmp_path / "begun", tmp_path / "over"
+    script = 'touch "$0"; until [ -e "$1" ]; do sleep 0.01; done; echo slow-token'
+    slow = by_command("sh", "-c", script, str(begun), str(over), timeout_ms="300000")
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(revealed, slow)
+        while not begun.exists():
+            time.sleep(0.01)
+        other = threads.submit(revealed, by_command("echo", str(tmp_path)))
+        try:
+            assert other.result(timeout=60) == str(tmp_path)
+            assert not waiting.done()
+        finally:
+            over.touch()
+        assert waiting.result() == "slow-token"
+
+
+def test_threads_that_need_the_same_secret_run_its_command_once(tmp_path: Path) -> None:
+    script = 'echo >> "$0"; echo "token $(wc -l < "$0")"'
+    config = by_command("sh", "-c", script, str(tmp_path / "count"))
+    with ThreadPoolExecutor(4) as threads:
+        assert {*threads.map(lambda _: revealed(config), range(8))} == {"token 1"}
 
 
 def test_a_command_runs_again_after_its_lifetime(tmp_path: Path) -> None:
@@ -238,6 +286,81 @@ def test_a_command_that_fails_is_named_and_its_text_is_not_shown(
     assert "hidden-text" not in str(raised.value) + repr(config)
 
 
+def is_alive(process: int) -> bool:
+    """Whether it runs: one that nobody waits for has ended as well."""
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def ends(process: int) -> bool:
+    latest = time.monotonic() + 60
+    while is_alive(process) and time.monotonic() < latest:
+        time.sleep(0.01)
+    return not is_alive(process)
+
+
+def test_of_a_command_that_prints_much_no_more_than_the_limit_is_read() -> None:
+    script = "head -c 70000 /dev/zero; sleep 600"
+    config = by_command("sh", "-c", script, timeout_ms="30000")
+    with pytest.raises(HeadraceError, match="printed no single line"):
+        revealed(config)
+
+
+WITH_CHILD = 'trap "" TERM; sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; '
+
+
+def test_a_command_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    file = tmp_path / "child"
+    config = by_command("sh", "-c", WITH_CHILD + "wait", str(file), timeout_ms="3000")
+    with pytest.raises(HeadraceError, match="took longer"):
+        revealed(config)
+    assert ends(int(file.read_text()))
+
+
+def test_an_interrupted_command_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "child"
+
+    def interrupt(*_: object) -> None:
+        while not file.exists():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_read", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        revealed(by_command("sh", "-c", WITH_CHILD + "wait", str(file)))
+    assert ends(int(file.read_text()))
+
+
+def test_a_command_may_leave_a_process_that_keeps_its_output_open(tmp_path: Path) -> None:
+    file = tmp_path / "child"
+    config = by_command("sh", "-c", WITH_CHILD + "echo token", str(file), timeout_ms="30000")
+    try:
+        assert revealed(config) == "token"
+        assert is_alive(int(file.read_text()))
+    finally:
+        os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+def test_a_command_may_close_its_output_before_it_ends(tmp_path: Path) -> None:
+    script = 'echo token; exec >&-; until [ -e "$0" ]; do sleep 0.01; done'
+    over = tmp_path / "over"
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(revealed, by_command("sh", "-c", script, str(over)))
+        over.touch()
+        assert waiting.result() == "token"
+
+
+@pytest.mark.parametrize("timeout", ["0", "0 s"])
+def test_a_command_has_a_millisecond_at_least(timeout: str) -> None:
+    with pytest.raises(HeadraceError, match=r"credentials\.timeout\.ms.*1 ms or more"):
+        by_command("true", timeout_ms=timeout)
+    assert by_command("true", timeout_ms="1").headrace_credentials_timeout_ms == 1
+
+
 def test_a_command_and_a_password_exclude_each_other() -> None:
     both = {"headrace.credentials.command": "true", "database.password": "p"}
     with pytest.raises(HeadraceError, match=r"are both set"):
@@ -246,3 +369,14 @@ def test_a_command_and_a_password_exclude_each_other() -> None:
 
 def test_a_command_is_no_part_of_the_fingerprint() -> None:
     assert by_command("true").fingerprint() == PostgresConfig.parse(REQUIRED).fingerprint()
+
+
+def test_a_secret_that_changes_equals_no_plain_text(file: Path) -> None:
+    config = parse_client_property(file, "signal_consumer")
+    text, again = setting(config, "signal_consumer"), setting(config, "signal_consumer")
+    assert text == again
+    assert hash(text) == hash(again)
+    plain = str.__str__(text)
+    assert plain.startswith(FIRST)
+    assert text != plain
+    assert plain not in {text}

@@ -69,7 +69,7 @@ def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk of a snapshot has at least seventy rows, and not a thousand: a table is many chunks
     without many rows."""
-    monkeypatch.setattr(chunks, "_LEAST_ROWS", 70)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 70)
 
 
 _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {

@@ -319,4 +319,4 @@ def test_rows_after_a_large_one_do_not_share_its_buffer() -> None:
         for batch in json_converter(OPTIONS, OPTIONS, OPTIONS).convert(records, Sequences(1))
     ]
     assert sum(len(batch) for batch in sizes) == len(texts)
-    assert all(len(batch) == 1 or sum(batch) <= slice_rows.MOST_BYTES for batch in sizes)
+    assert all(len(batch) == 1 or sum(batch) <= slice_rows.MAX_BYTES for batch in sizes)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.images import TEXT
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.documents.bson import MOST_DEPTH
+from headrace.documents.bson import MAX_DEPTH
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import to_extended_json, value_to_extended_json
 from headrace.documents.parsing.kernels.document_kernel import PLAIN, parse_texts
@@ -259,10 +259,10 @@ def test_documents_of_many_names_are_parsed() -> None:
     assert by_kernel(documents[1]) is not None
 
 
-@pytest.mark.parametrize("depth", [MOST_DEPTH - 1, MOST_DEPTH, MOST_DEPTH + 1, 100_000])
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 100_000])
 def test_depth_is_bounded(depth: int) -> None:
     text = '{"a":' * depth + "1" + "}" * depth
-    if depth <= MOST_DEPTH:
+    if depth <= MAX_DEPTH:
         assert by_kernel(text) == bson_of(text)
         return
     assert by_kernel(text) is None

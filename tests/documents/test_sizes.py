@@ -16,11 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING
-from headrace.documents.bson import MOST_DEPTH, NO_ROOM, Kind
+from headrace.documents.bson import MAX_DEPTH, NO_ROOM, Kind
 from headrace.documents.dialects import Dialect
 from headrace.documents.elements import elements
 from headrace.documents.extended_json import to_extended_json, value_to_extended_json
-from headrace.documents.kernels.writer import GROWTH, MOST_GROWTH, SLACK
+from headrace.documents.kernels.writer import GROWTH, MAX_GROWTH, SLACK
 from tests.documents.golden_documents import golden_documents
 from tests.documents.plain_bson import encode, encode_value
 from tests.documents.plain_extended_json import extended_json
@@ -119,7 +119,7 @@ def test_every_type_of_bson_is_among_the_recorded_documents() -> None:
 
 def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_after_it() -> None:
     random = Random("cut off")
-    source, text = Guarded(4096), Guarded(MOST_GROWTH * 4096 + SLACK)
+    source, text = Guarded(4096), Guarded(MAX_GROWTH * 4096 + SLACK)
     for number, raw in enumerate(golden_documents()):
         cell = bytes([Kind.DOCUMENT]) + raw
         if len(cell) > 1000:
@@ -130,9 +130,9 @@ def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_after_it()
             address = source.take(
                 cell[:length] + random.choice((following, cell[length:] + following))
             )
-            room = MOST_GROWTH * length + SLACK
+            room = MAX_GROWTH * length + SLACK
             out = text.take(room)
-            end = write_text(address, length, int(dialect), 0, MOST_GROWTH, out)
+            end = write_text(address, length, int(dialect), 0, MAX_GROWTH, out)
             assert end != NO_ROOM, (raw, length)
             if length < len(cell):
                 assert end < 0, (raw, length)
@@ -142,7 +142,7 @@ def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_after_it()
 
 def test_levels_that_are_too_deep_are_refused_before_they_overrun_anything() -> None:
     for opening in (b"\x03\0", b"\x04\0"):
-        for levels in (MOST_DEPTH - 1, MOST_DEPTH, MOST_DEPTH + 1, 4 * MOST_DEPTH):
+        for levels in (MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 4 * MAX_DEPTH):
             raw = b"\x05\0\0\0\0"
             for _ in range(levels - 1):
                 raw = (len(raw) + 7).to_bytes(4, "little") + opening + raw + b"\0"
@@ -151,4 +151,4 @@ def test_levels_that_are_too_deep_are_refused_before_they_overrun_anything() -> 
             out = text.take(GROWTH * len(cell) + SLACK)
             address = memory.take(cell + bytes(PADDING))
             end = write_text(address, len(cell), 0, 0, GROWTH, out)
-            assert (end > 0) == (levels <= MOST_DEPTH) == is_sound(cell)
+            assert (end > 0) == (levels <= MAX_DEPTH) == is_sound(cell)

@@ -121,6 +121,8 @@ def main() -> int:
     inputs, only = int(settings.get("INPUTS") or 0), int(settings.get("ONLY") or -1)
     jobs = int(settings.get("JOBS") or os.cpu_count() or 1)
     names = deque(sys.argv[1:] or TARGETS)
+    if unknown := [name for name in names if name not in TARGETS]:
+        sys.exit(f"No such kind: {', '.join(unknown)}. The kinds are {', '.join(TARGETS)}.")
     for name in names:
         _module(name)  # once for all that import the same
     running: dict[int, Run] = {}

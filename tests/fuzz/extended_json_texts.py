@@ -24,7 +24,7 @@ from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
 
 _MOST = 4_000
-_MOST_BSON = 16 * _MOST + MARGIN + PADDING
+_MAX_BSON = 16 * _MOST + MARGIN + PADDING
 _NAMES = 4_096
 _TEXTS = [
     '{"a": [1, -2.5e10, true, false, null, NaN, -Infinity], "b\\u0041\\n\\ud83d\\ude00": {"": {}}}',
@@ -43,7 +43,7 @@ class ExtendedJsonTexts:
         for dialect in Dialect:
             self._texts += [value_to_extended_json(raw, dialect).encode() for raw in documents]
         self._input = Guarded(_MOST + PADDING)
-        self._output = Guarded(_MOST_BSON)
+        self._output = Guarded(_MAX_BSON)
         self._names = Guarded(_NAMES * NAME_BYTES)
         self._names_at = self._names.take(_NAMES * NAME_BYTES)
         self._number = 0
@@ -51,7 +51,7 @@ class ExtendedJsonTexts:
     def one(self, random: Random, planted: str | None) -> None:
         text = mutated(random, random.choice(self._texts))[:_MOST]
         source = self._input.take(text + random.randbytes(PADDING))
-        room = random.choice((_MOST_BSON, len(text) + MARGIN + PADDING))
+        room = random.choice((_MAX_BSON, len(text) + MARGIN + PADDING))
         out = self._output.take(room if planted != "overrun" else 1)
         cells = np.array([[TEXT, source, len(text)]], np.int64)
         values = np.zeros((1, 3), np.int64)
@@ -62,7 +62,7 @@ class ExtendedJsonTexts:
         )  # fmt: skip
         if outcome < 0:
             assert outcome >> 32 == NO_ROOM
-            assert room < _MOST_BSON
+            assert room < _MAX_BSON
             return
         length = int(values[0, 2])
         if length == PLAIN:

@@ -35,10 +35,10 @@ from tests.fuzz.hostile.values import text
 
 CPU_SECONDS = 2.0
 CPU_SECONDS_PER_FIELD = 0.0002
-MOST_MEMORY = 512 << 20
+MAX_MEMORY = 512 << 20
 LETTERS = "letters"
 _CODE = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
-_MOST_TASKS = 24
+_MAX_TASKS = 24
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 INPUT = pa.schema(
     [
@@ -99,7 +99,7 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 class Limits(Listener):
-    """Ends the process by SIGPROF after the CPU time of `on`; more than MOST_MEMORY is a
+    """Ends the process by SIGPROF after the CPU time of `on`; more than MAX_MEMORY is a
     MemoryError. Kernels that are compiled or loaded for the first time do not count."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Limits(Listener):
     def _begin(self) -> None:
         with open("/proc/self/statm") as pages:
             used_bytes = int(pages.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MOST_MEMORY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (used_bytes + MAX_MEMORY, resource.RLIM_INFINITY))
         signal.setitimer(signal.ITIMER_PROF, self._left)
 
     def _end(self) -> float:
@@ -197,7 +197,7 @@ class Records:
         """The output for the sound records alone; this call also compiles what the chain needs."""
         place = (chain.name, output)
         if place not in self._expected:
-            if len(frames._tasks) > _MOST_TASKS:
+            if len(frames._tasks) > _MAX_TASKS:
                 frames._tasks.clear()
             self._expected[place] = run(properties, self._batch(None, chain))
         return self._expected[place]
@@ -340,4 +340,4 @@ def _plant(planted: str | None) -> None:
         while True:
             os.getpid()
     if planted == "large":
-        bytes(2 * MOST_MEMORY)
+        bytes(2 * MAX_MEMORY)

@@ -82,3 +82,9 @@ def test_the_fuzz_names_the_inputs_that_a_planted_defect_shows(planted: str, see
     for number, same in names.items():
         again = fuzz(*same, ONLY=number, PLANTED=planted)
         assert dict(re.findall(line_pattern, again.stdout)) == dict.fromkeys(same, number)
+
+
+def test_an_unknown_kind_is_named_with_the_kinds_that_exist() -> None:
+    run = fuzz("60", "1", "records")
+    assert run.returncode == 1
+    assert run.stderr.startswith("No such kind: 60, 1. The kinds are frames, copy_rows, ")

@@ -63,7 +63,7 @@ def test_a_missing_table_is_an_error_of_the_configuration() -> None:
 
 
 def test_a_server_that_goes_is_an_error_that_says_so() -> None:
-    connection = Connection(DriverError(HeartbeatFailure.SERVER_GOES))
+    connection = Connection(DriverError(HeartbeatFailure.SERVER_UNAVAILABLE))
     with pytest.raises(HeadraceError, match=r"db\.failed") as raised:
         query(connection).run()
     assert raised.value.retriable
@@ -97,4 +97,4 @@ def test_a_query_that_is_looked_at_is_an_error_or_a_warning_as_its_first_run_wou
     assert found(HeartbeatFailure.NO_TABLE) == [("db.heartbeat_table", "error")]
     assert found(HeartbeatFailure.OTHER) == [("db.heartbeat_query", "warning")]
     with pytest.raises(HeadraceError, match=r"db\.failed"):
-        found(HeartbeatFailure.SERVER_GOES)
+        found(HeartbeatFailure.SERVER_UNAVAILABLE)

@@ -15,6 +15,7 @@ from headrace.debezium.java_collections import json_text
 from headrace.errors import HeadraceError
 from headrace.relational.types import bits, durations, scalars, vectors
 from headrace.relational.types.geometry import ewkb
+from headrace.relational.types.temporal import timestamp_nanos
 
 PARTS = st.integers(-(10**9), 10**9)
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
@@ -97,3 +98,16 @@ def test_any_bytes_are_a_value_or_a_refusal(text: bytes) -> None:
 def test_an_infinite_duration_is_null(text: bytes) -> None:
     assert durations.duration_micros(text) is None
     assert durations.duration_struct(text, precision=6) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "nanos"),
+    [
+        (b"1677-09-21 00:12:43.145224191", None),
+        (b"1677-09-21 00:12:43.145224192", -(2**63)),
+        (b"2262-04-11 23:47:16.854775807", 2**63 - 1),
+        (b"2262-04-11 23:47:16.854775808", None),
+    ],
+)
+def test_timestamps_in_nanoseconds_have_all_of_64_bits(text: bytes, nanos: int | None) -> None:
+    assert timestamp_nanos(text) == nanos

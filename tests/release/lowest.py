@@ -15,7 +15,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FOLLOWING = {
-    "py4j", "llvmlite", "botocore", "s3transfer", "psycopg-binary", "import-linter", "twine",
+    "authlib", "botocore", "import-linter", "llvmlite", "psycopg-binary", "py4j", "s3transfer",
+    "twine",
 }  # fmt: skip
 """Packages that these need, or that need one of these: pip takes a version that fits."""
 TOOLS = ("dev", "golden", "release", "site")

@@ -21,10 +21,16 @@ import headrace
 from release.components import NOT_OF_PRODUCT, components_of
 from release.contents import refuse_sspl
 from release.licences import licence_of
+from release.sdists import normalise
 from tests.installation import ROOT, Installation
 
 VERSION = headrace.__version__
 EPOCH = 1_700_000_000
+of_a_release = pytest.mark.skipif(
+    f"\nconfluent-kafka=={version('confluent-kafka')}\n"
+    not in (ROOT / "constraints.txt").read_text(),
+    reason="a release is built with the versions of constraints.txt",
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = subprocess.run(
         [sys.executable, "-m", "release", folder],
         cwd=ROOT, capture_output=True, text=True, check=False,
-        env=os.environ | {"SOURCE_DATE_EPOCH": str(EPOCH)},
+        env=os.environ | {"SOURCE_DATE_EPOCH": str(EPOCH)}, umask=0o077,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     return folder
@@ -67,6 +73,49 @@ def test_a_release_has_these_files_and_their_checksums(dist: Path) -> None:
     assert run.stdout.count(": OK\n") == 8
 
 
+@pytest.mark.parametrize("name", ["headrace", "headrace_demo"])
+def test_an_sdist_has_no_tests(name: str, dist: Path) -> None:
+    with tarfile.open(dist / f"{name}-{VERSION}.tar.gz") as archive:
+        tops = {member.name.split("/")[1] for member in archive if "/" in member.name}
+    assert {"src", "pyproject.toml", "PKG-INFO"} < tops
+    assert "tests" not in tops
+
+
+@pytest.mark.parametrize("name", ["headrace", "headrace_demo"])
+def test_an_artefact_depends_on_no_time_umask_and_user(name: str, dist: Path) -> None:
+    with tarfile.open(dist / f"{name}-{VERSION}.tar.gz") as archive:
+        members = archive.getmembers()
+    assert [member.name for member in members] == sorted(member.name for member in members)
+    assert {member.mtime for member in members} == {EPOCH}
+    assert {(member.uid, member.gid, member.uname) for member in members} == {(0, 0, "")}
+    assert {member.mode for member in members if member.isfile()} == {0o644}
+    assert {member.mode for member in members if member.isdir()} == {0o755}
+    with ZipFile(wheel_of(name, dist)) as wheel:
+        infos = wheel.infolist()
+    # bdist_wheel adds the mode of its last file itself.
+    assert {oct(info.external_attr >> 16 & 0o777) for info in infos} <= {"0o644", "0o664"}
+    assert {info.date_time for info in infos} == {(2023, 11, 14, 22, 13, 20)}
+
+
+def test_sdists_of_the_same_files_have_the_same_bytes(tmp_path: Path) -> None:
+    contents = []
+    for number, names in enumerate((["a", "b"], ["b", "a"]), 1):
+        folder, sdist = tmp_path / f"{number}", tmp_path / f"{number}.tar.gz"
+        folder.mkdir(mode=0o700 + number)
+        for name in names:
+            (folder / name).write_text(f"of {name}")
+            (folder / name).chmod(0o600 + number)
+            os.utime(folder / name, (number, number))
+        with tarfile.open(sdist, "w:gz") as archive:
+            archive.add(folder, "x-1", recursive=False)
+            for name in names:
+                archive.add(folder / name, f"x-1/{name}")
+        normalise(sdist, EPOCH)
+        contents.append(sdist.read_bytes())
+    assert contents[0] == contents[1]
+
+
+@of_a_release
 def test_the_bill_has_what_each_extra_of_the_product_brings_with_its_version(dist: Path) -> None:
     components = bill("headrace", dist)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -94,6 +143,7 @@ def test_tools_and_servers_of_demos_are_in_no_bill(dist: Path) -> None:
     assert bill("headrace_demo", dist)["headrace"]["version"] == VERSION
 
 
+@of_a_release
 def test_each_component_has_a_licence_which_the_list_says_too(dist: Path) -> None:
     lines = (dist / f"headrace-{VERSION}-licences.txt").read_text().splitlines()
     for name, component in bill("headrace", dist).items():

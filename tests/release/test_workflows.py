@@ -79,6 +79,23 @@ def test_each_one_says_its_permissions_and_its_jobs_their_longest_time(file: Pat
     assert all("timeout-minutes" in job for job in jobs(file).values())
 
 
+def test_the_night_tests_each_version_of_spark_and_keeps_the_page_of_all() -> None:
+    nightly = ROOT / ".github/workflows/nightly.yml"
+    series = re.findall(r"^SPARKS := (.*)$", (ROOT / "Makefile").read_text(), re.M)[0].split()
+    assert jobs(nightly)["spark"]["strategy"]["matrix"]["target"] == [
+        f"make nightly-version SPARK={version.rpartition('.')[0]}.x" for version in series
+    ]
+    page = jobs(nightly)["spark-versions"]
+    assert page["needs"] == "spark"
+    assert page["if"] == "${{ !cancelled() }}"
+    uploads = [jobs(nightly)[name]["steps"][-1] for name in ("spark", "spark-versions")]
+    assert [upload["if"] for upload in uploads] == ["always()", "always()"]
+    assert [upload["with"]["path"] for upload in uploads] == [
+        "build/*.xml",
+        "docs/reference/spark-versions.md",
+    ]
+
+
 def test_a_release_is_published_by_the_identity_of_its_workflow_alone() -> None:
     release = ROOT / ".github/workflows/release.yml"
     publishing = jobs(release)["publish"]

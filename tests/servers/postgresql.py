@@ -86,7 +86,7 @@ def await_free_slot(server: PostgresServer, name: str) -> None:
 
 
 _USES = 20  # catalogues keep the places of the rows that were dropped
-_MOST_RELATIONS = 60  # to drop many takes as long as a database, and more locks than there are
+_MAX_RELATIONS = 60  # to drop many takes as long as a database, and more locks than there are
 _OWN = 16384
 """Objects from this number on are not the server's own."""
 
@@ -188,7 +188,7 @@ class SpareDatabases:
             with self._server.connect(name) as connection:
                 connection.execute("SET lock_timeout = '5s'; SET client_min_messages = 'error'")
                 (count,) = connection.execute(_RELATIONS.encode()).fetchone() or (0,)
-                if count > _MOST_RELATIONS or not _is_free(connection):
+                if count > _MAX_RELATIONS or not _is_free(connection):
                     return False
                 connection.execute(_EMPTY.encode())
                 row = connection.execute(_IS_EMPTY.encode(), {"made": creation_xid}).fetchone()

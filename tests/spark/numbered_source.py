@@ -6,6 +6,7 @@ it as HeadraceError once per restart), `die` (a task kills its worker and remove
 removed).
 """
 
+import json
 import os
 import signal
 import time
@@ -56,7 +57,9 @@ class NumberedReader(DataSourceStreamReader):
     def head(self):
         return int((self.folder / "head").read_text())
 
-    def latestOffset(self, start, limit):
+    def latestOffset(self, start=None, limit=None):
+        if start is None:  # Spark 4.0 and 4.1
+            start = self.start()
         if (self.folder / "void").exists():
             (self.folder / "void").unlink()
             self.end = start | {"void": start.get("void", 0) + 1}
@@ -74,7 +77,13 @@ class NumberedReader(DataSourceStreamReader):
     def reportLatestOffset(self):
         return self.end | {"lsn_commit": self.head()}
 
+    def start(self):
+        """The end of the last micro-batch that Spark planned, in this run or a former one."""
+        planned = self.folder / "planned"
+        return json.loads(planned.read_text()) if planned.exists() else self.initialOffset()
+
     def partitions(self, start, end):
+        (self.folder / "planned").write_text(json.dumps(end))
         first, last = start["lsn_commit"], end["lsn_commit"]
         if first == last:
             return []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.java import LEAST_VERSION, find_java
+from headrace.java import MIN_VERSION, find_java
 
 _SESSION = """
 from headrace.spark.session import build_session, defaults
@@ -73,7 +73,7 @@ def test_the_java_of_a_session_is_that_of_the_processes_under_it(
 @pytest.mark.usefixtures("own_cache")
 def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_292")))
-    monkeypatch.setenv("PATH", str(_java(tmp_path / "new", f"{LEAST_VERSION}.0.1") / "bin"))
+    monkeypatch.setenv("PATH", str(_java(tmp_path / "new", f"{MIN_VERSION}.0.1") / "bin"))
     assert str(tmp_path / "new") in (find_java() / "bin" / "java").read_text()
 
 
@@ -98,13 +98,13 @@ def test_a_session_starts_on_the_packaged_java(tmp_path: Path) -> None:
     quick = "-XX:TieredStopAtLevel=1"  # as the Java of the tests
     environment = {**os.environ, "PATH": str(tools), "JAVA_TOOL_OPTIONS": quick}
     environment.pop("JAVA_HOME", None)
-    assert _session_java(environment) >= LEAST_VERSION
+    assert _session_java(environment) >= MIN_VERSION
 
 
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_a_session_starts_on_the_machines_java() -> None:
-    assert _session_java(dict(os.environ)) >= LEAST_VERSION
+    assert _session_java(dict(os.environ)) >= MIN_VERSION
 
 
 def _session_java(environment: dict[str, str]) -> int:

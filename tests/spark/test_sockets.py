@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from headrace.spark.jvm.sockets import LONGEST
+from headrace.spark.versions.installed import is_4_0
 
 SESSION = """
 import os, sys
@@ -134,6 +135,7 @@ def test_a_path_that_is_too_long_for_sockets_is_not_used(start: Start, temporary
 
 
 @pytest.mark.spark
+@pytest.mark.skipif(is_4_0(), reason="Spark 4.0 has no Unix sockets for Python's processes")
 def test_the_sockets_of_a_session_lie_in_its_folder(start: Start, temporary: Path) -> None:
     process = start(SESSION)
     assert line(process) == "ready"

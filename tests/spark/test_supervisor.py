@@ -6,6 +6,7 @@ import signal
 import time
 from types import SimpleNamespace
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
@@ -68,7 +69,7 @@ def test_a_failure_that_repeats_ends_the_run_after_three_retries(tmp_path, resid
     (tmp_path / "bug").touch()
     run = Run(tmp_path, resident)
     assert "failed spark.query_failed" in run.wait()
-    assert run.err.count("again in") == 3
+    assert run.err.count("retrying in") == 3
 
 
 @pytest.mark.spark
@@ -217,13 +218,32 @@ def test_a_process_that_died_is_retriable():
             "out-of-memory",
         ),
         (
-            "Terminated\nCaused by: java.net.SocketException: Connection reset\n\tat java.Z\n",
+            "Terminated\nCaused by: java.net.SocketException: Connection reset\n\tat java.Z\n"
+            "\tat org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner.x\n",
             "(Connection reset)",
+            "out-of-memory",
+        ),
+        # Spark 4.1, whose exception for the end of a connection has no message
+        (
+            "null\n=== Streaming Query ===\nIdentifier: [id = 7, runId = 8]\n",
+            "(Spark gives no reason)",
+            "out-of-memory",
+        ),
+        (
+            "[STREAM_FAILED] Query [id = 7, runId = 8] terminated with exception:  SQLSTATE: XXKST"
+            "\n=== Streaming Query ===\n",
+            "(Spark gives no reason)",
             "out-of-memory",
         ),
     ],
 )
-def test_a_lost_process_states_the_reason_of_spark_and_promises_no_restart(text, reason, look):
+def test_a_lost_process_states_the_reason_of_spark_and_promises_no_restart(
+    text, reason, look, monkeypatch
+):
+    if "no reason" in reason:
+        monkeypatch.setattr(pyspark, "__version__", "4.2.0")
+        assert find_failure(text).code == "spark.query_failed"
+        monkeypatch.setattr(pyspark, "__version__", "4.1.4")
     error = find_failure(text)
     assert (error.code, error.retriable) == ("spark.process_lost", True)
     assert reason in error.message
@@ -231,6 +251,20 @@ def test_a_lost_process_states_the_reason_of_spark_and_promises_no_restart(text,
     assert "is started again" not in str(error)
     assert "same checkpoint" in error.remedy
     assert HeadraceError.find_in(f"Traceback\nHeadraceError: {error}\n").message == error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted\nCaused by: java.net.ConnectException: Connection refused\n"
+        "\tat com.acme.Sink.write(Sink.java:1)\n\tat org.apache.spark.sql.X\n",
+        "[STREAM_FAILED] Query [id = 7] terminated with exception: org.postgresql.util."
+        "PSQLException: Connection refused; java.net.ConnectException SQLSTATE: XXKST",
+        "Traceback (most recent call last):\n  File x\nBrokenPipeError: [Errno 32] Broken pipe\n",
+    ],
+)
+def test_a_sink_that_lost_its_connection_is_no_lost_process(text):
+    assert find_failure(text).code == "spark.query_failed"
 
 
 def test_a_second_query_on_the_same_checkpoint_is_named():

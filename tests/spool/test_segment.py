@@ -19,7 +19,7 @@ def test_a_segment_is_gone_when_another_one_has_its_path(on_disk: bool) -> None:
     path, token = first.path, first.token
     assert bytes(MappedSegment(path, token, 0).map[:5]) == b"first"
     first.drop()
-    second = Segment(2 << 20, 4096, on_disk=on_disk)
+    second = Segment(2 << 20, 4096, on_disk=True)
     assert second.path == path
     with pytest.raises(HeadraceError, match=r"spool\.segment_gone"):
         MappedSegment(path, token, 0)
@@ -51,7 +51,7 @@ def test_a_late_task_does_not_read_the_segments_of_a_later_range() -> None:
     late = InMemory(plan.path, plan.token, 1, 1, (part,))
     assert len(late.load(0, 1)) == 1
     segment.drop()
-    another = Segment(2 << 20, 4096)
+    another = Segment(2 << 20, 4096, on_disk=True)
     assert another.path == segment.path
     with pytest.raises(HeadraceError, match=r"spool\.segment_gone"):
         late.load(0, 1)

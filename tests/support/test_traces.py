@@ -26,7 +26,7 @@ def test_what_was_made_last_is_taken_back_first() -> None:
 
 def test_what_the_database_did_not_make_is_not_taken_back() -> None:
     traces = made("DROP a", "DROP b")
-    traces.refused("DROP b")
+    traces.forget("DROP b")
     sent: list[str] = []
     traces.take_back(lambda statement: not sent.append(statement))
     assert sent == ["DROP a"]

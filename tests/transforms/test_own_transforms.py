@@ -67,9 +67,37 @@ def test_the_transforms_of_the_page_do_what_it_says(properties: dict[str, str]) 
     ]
 
 
+def test_the_record_of_the_page_becomes_what_it_shows(properties: dict[str, str]) -> None:
+    record = json.loads(block("json", '"payload": {"id": 1, "amount": 120}'))
+    schemaless = record | {"value": {"schema": None, "payload": {"amount": 12}}}
+    became, passed = apply_json(properties, [record, schemaless])
+    assert became == json.loads(block("json", '"total":142'))
+    assert passed is not None
+    assert passed["value"] == schemaless["value"]
+
+
+def test_the_class_of_the_page_has_shapes_for_each_set_of_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taxed.py").write_text(block("python", "taxed.py:"))
+    monkeypatch.syspath_prepend(tmp_path)
+    properties = {
+        "transforms": "a,b",
+        "transforms.a.type": "taxed:DECLARATION",
+        "transforms.a.tax": "19",
+        "transforms.b.type": "taxed:DECLARATION",
+        "transforms.b.tax": "7",
+        "transforms.b.field": "reduced",
+    }
+    (became,) = apply_json(properties, [order(100)])
+    assert became is not None
+    assert became["value"]["payload"] == {"id": 1, "amount": 100, "total": 119, "reduced": 107}
+
+
 MORE_ENTRY_POINTS = """
 WithTotal = "orders:with_total"
 Gone = "orders:no_such_function"
+HeaderToValue = "orders:with_total"
 """
 
 
@@ -88,6 +116,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+def found_by_python(*folders: Path) -> str:
+    """PYTHONPATH with these folders before the present ones."""
+    return os.pathsep.join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH")]))
+
+
 def transformed(
     installed: Path, tmp_path: Path, **options: str
 ) -> subprocess.CompletedProcess[str]:
@@ -98,8 +131,8 @@ def transformed(
     records = "\n".join(json.dumps(order(amount)) for amount in (99, 100))
     return subprocess.run(
         [sys.executable, "-m", "headrace.cli", "transform", tmp_path / "chain.properties"],
-        input=records, env={**os.environ, "PYTHONPATH": str(installed)}, capture_output=True,
-        text=True, check=False,
+        input=records, env={**os.environ, "PYTHONPATH": found_by_python(installed)},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -123,6 +156,52 @@ def test_what_is_wrong_with_transforms_of_a_package_is_reported_at_once(
     assert "transforms.b.type: orders:no_such_function cannot be loaded" in run.stderr
     run = transformed(installed, tmp_path, **{"a.type": "OnlyLarg", "b.type": "WithTotal"})
     assert "transforms.a.type: 'OnlyLarg' is not a transform; did you mean OnlyLarge?" in run.stderr
+
+
+def described(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The result of `describe transforms` in a fresh process that finds the package."""
+    return subprocess.run(
+        [sys.executable, "-m", "headrace.cli", "describe", "transforms", *words],
+        env={**os.environ, "PYTHONPATH": found_by_python(installed), "COLUMNS": "200"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_transforms_of_an_installed_package_are_described(installed: Path) -> None:
+    run = described(installed, "--markdown")
+    assert run.returncode == 0, run.stderr
+    assert "| Transforms of other packages | |\n|---|---|\n| OnlyLarge | " in run.stdout
+    assert "| WithTotal | " in run.stdout
+    assert "| Gone | " not in run.stdout
+    assert "orders:no_such_function cannot be loaded" in run.stderr
+    run = described(installed, "OnlyLarge")
+    assert run.returncode == 0, run.stderr
+    assert "OnlyLarge" in run.stdout
+    assert "least" in run.stdout
+    run = described(installed, "OnlyLarge", "--grep", "least")
+    assert "Options of OnlyLarge" in run.stdout
+    run = described(installed, "orders:with_total", "--markdown")
+    assert run.stdout.startswith("# orders:with_total\n")
+
+
+def test_an_entry_point_with_the_name_of_another_transform_is_left_out_with_a_warning(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = (
+        "The transform HeaderToValue (orders:with_total) of the package orders-of-a-shop is left "
+        "out: there is a transform HeaderToValue already"
+    )
+    run = transformed(installed, tmp_path, **{"a.type": "WithTotal", "b.type": "WithTotal"})
+    assert left_out in run.stderr
+    run = transformed(installed, tmp_path, **{"a.type": "DropHeaders", "b.type": "DropHeaders"})
+    assert left_out in run.stderr
+    second = tmp_path / "second" / "totals-1.dist-info"
+    second.mkdir(parents=True)
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: totals\nVersion: 1\n")
+    (second / "entry_points.txt").write_text("[headrace.transforms]\nWithTotal = other:total\n")
+    monkeypatch.setenv("PYTHONPATH", found_by_python(second.parent))
+    run = transformed(installed, tmp_path, **{"a.type": "WithTotal", "b.type": "WithTotal"})
+    assert "The transform WithTotal (other:total) of the package totals is left out" in run.stderr
 
 
 def test_the_command_of_the_page_finds_a_module_in_the_current_folder(tmp_path: Path) -> None:

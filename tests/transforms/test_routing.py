@@ -31,7 +31,7 @@ def test_records_are_split_by_topic_and_stay_where_it_is_null_or_blank() -> None
 def test_only_so_many_routes_are_kept_those_used_last() -> None:
     (records,) = read_records([record()])
     routes = Routes()
-    with mock.patch.object(routing, "MOST_ROUTES", 2):
+    with mock.patch.object(routing, "MAX_ROUTES", 2):
         first, second = (routes.shape(records.shape, topic) for topic in "ab")
         assert routes.shape(records.shape, "b") is second
         assert routes.shape(records.shape, "a") is first

@@ -64,6 +64,8 @@ class StoredDatabase(ABC):
     """The topic name after the topic prefix."""
     rows_change: ClassVar[bool] = True
     """Whether the changes of a block change the rows that a snapshot reads."""
+    replica_properties: ClassVar[dict[str, str]] = {}
+    """Properties by which a replica has columns for the id and the name, with `_` for `.`."""
 
     def __init__(self, archive: Path) -> None:
         self.archive = archive
@@ -183,6 +185,9 @@ class StoredMongo(StoredDatabase):
 
     name = "mongodb"
     topics = "inv.items"
+    replica_properties: ClassVar[dict[str, str]] = {
+        "headrace_sink_target_schema_inv_items": "_id INT, name STRING"
+    }
     server: MongoServer
 
     def create(self) -> None:

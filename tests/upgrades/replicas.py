@@ -19,7 +19,8 @@ class Replica:
 
     def properties(self) -> dict[str, str]:
         """Properties of the sink, with `_` for `.`."""
-        return {name.replace(".", "_"): text for name, text in self._lake.properties().items()}
+        lake = {name.replace(".", "_"): text for name, text in self._lake.properties().items()}
+        return lake | self._database.replica_properties
 
     def version(self) -> str:
         """The table's last version."""

@@ -100,7 +100,9 @@ def test_a_killed_run_into_kafka_of_a_former_release_continues_without_loss_or_d
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("folder", stored(REPLICA, of_chaos=["oracle", "db2"]), indirect=True)
+@pytest.mark.parametrize(
+    "folder", stored(REPLICA, of_chaos=["mongodb", "oracle", "db2"]), indirect=True
+)
 def test_the_replica_of_a_killed_run_of_a_former_release_becomes_equal_to_its_table(
     folder: Path, database: StoredDatabase, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
-from headrace.cli.messages import LogFormat, LogOfMessages, Messages
+from headrace.cli.messages import LogFormat, Messages, MessagesHandler
 from headrace.cli.stopping import SIGNALS, STOP
 from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         chosen = parser.parse_args(words)
         chosen.began = began
+        chosen.written = None  # the error that the verb has already written
         return _run(chosen)
     except KeyboardInterrupt:
         return STOP.status
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return STOP.status
     finally:
-        LogOfMessages.close_all()
+        MessagesHandler.close_all()
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -71,10 +72,9 @@ def _run(chosen: argparse.Namespace) -> int:
             return 0
         if chosen.debug:
             traceback.print_exc()
-        LogOfMessages.close_all()  # removes the live line before the error is written
-        messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
-        for part in error.parts or (error,):
-            messages.error(part.message, part.remedy, part.code, retriable=part.retriable)
+        MessagesHandler.close_all()  # removes the live line before the error is written
+        if chosen.written is not error:
+            Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT)).failure(error)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has closed the pipe, so the rest of the buffer is
@@ -110,12 +110,12 @@ def _parser(first: str) -> argparse.ArgumentParser:
 def _connectors_verbs() -> dict[str, ModuleType]:
     """Return the verbs of installed connectors, and their modules. A verb whose module cannot be
     used, or that exists already, is left out with a warning."""
-    from headrace.connectors.registry import definitions, left_out
+    from headrace.connectors.registry import definitions, warns_of_errors
 
     modules: dict[str, ModuleType] = {}
     for definition in definitions():
         for verb, name in definition.verbs.items():
-            with left_out(f"The verb {verb}", definition):
+            with warns_of_errors(f"The verb {verb}", definition):
                 if verb in _VERBS or verb in modules:
                     raise ValueError("there is a verb of that name")
                 module = import_module(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.messages import Messages, one_line
+from headrace.cli.messages import Messages, MessagesHandler, one_line
 from headrace.cli.pipeline import (
     Pipeline,
     add_file_argument,
@@ -25,10 +25,10 @@ from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements, steps
 from headrace.offsets.offset import OffsetObject
-from headrace.spark.checkpoint import finished_batch, stored_offset
+from headrace.spark.checkpoint import checkpoint_in, finished_batch, stored_offset
 from headrace.spark.jvm.jars import other_releases
 from headrace.spark.sinks.definition import SinkDefinition
-from headrace.spark.sinks.registry import find_sink
+from headrace.spark.sinks.registry import built_in, find_sink
 from headrace.spark.state_folder import refuse_file
 
 _SESSION = "ALTER SESSION SET "
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         metavar="DIR",
         help="folder for checkpoint and state of the query that will continue, as for `headrace "
-        "run --checkpoint` and `headrace events --state` (default: headrace.checkpoint.dir)",
+        "run --checkpoint` and `headrace events --state`, or a checkpoint of Spark (default: "
+        "headrace.checkpoint.dir)",
     )
     parser.add_argument(
         "--json", action="store_true", help="print an array of findings, a JSON object each"
@@ -57,21 +58,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print findings; return 1 if one is an error."""
-    pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
+    messages = Messages()
+    MessagesHandler(messages).open()
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), messages)
     of_file, of_sink = Findings(), Findings()
 
     def look_at_sink() -> None:
         nonlocal pipeline
-        definition = find_sink(pipeline.config.headrace_sink_type or "console")
-        pipeline = with_sink(pipeline, definition)
-        of_sink.add_all(_sink_findings(pipeline, definition))
+        pipeline = _check_sink(pipeline, of_sink)
 
     of_file.guard(look_at_sink)
     folder = pipeline.config.headrace_checkpoint_dir
     checkpoint = stored = None
     if folder is not None:
         refuse_file(Path(folder))
-        checkpoint = Path(folder) / "checkpoint"
+        checkpoint = checkpoint_in(Path(folder))
         stored = stored_offset(checkpoint)
         of_file.extend(_of_checkpoint(checkpoint, stored))
     findings: list[CheckResult] = [
@@ -89,9 +90,30 @@ def run(arguments: argparse.Namespace) -> int:
     elif findings:
         _print_lines(findings)
     else:
-        name = pipeline.config.connector_class
-        print(f"The connector {name} has no checks: nothing was looked at")
+        print("No errors: the connector has no checks beside those of a start")
     return int(any(finding.level == "error" for finding in findings))
+
+
+def _check_sink(pipeline: Pipeline, findings: Findings) -> Pipeline:
+    """Add the findings about a pipeline's sink; return the pipeline with the sink's settings.
+
+    Raises HeadraceError, also for an exception of a sink of another package: a defect of it does
+    not hide the other findings."""
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    try:
+        pipeline = with_sink(pipeline, definition)
+        findings.add_all(_sink_findings(pipeline, definition))
+    except HeadraceError:
+        raise
+    except Exception as error:
+        if definition in built_in():
+            raise
+        raise HeadraceError(
+            "cli.sink_check_failed",
+            f"The check of the sink {definition.name} failed: {type(error).__name__}: {error}",
+            "Correct the sink's definition, or use a version of its package that works.",
+        ) from error
+    return pipeline
 
 
 def _members(finding: CheckResult) -> dict[str, object]:
@@ -206,7 +228,8 @@ def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
     """Return the findings about the sink of a pipeline, which has the sink's settings. Raises
     HeadraceError."""
     config = pipeline.config
-    findings = definition.check(config)
+    findings = Findings()
+    findings.add_all(definition.check(config))
     findings.guard(
         lambda: findings.add_all(
             Finding(problem.code, "warning", problem.message, problem.remedy)

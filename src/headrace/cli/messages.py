@@ -1,8 +1,8 @@
 """The messages of a verb on standard error: phases, warnings and errors, as text or as JSON lines.
 
 On a terminal the phase is one live line below all other lines; elsewhere it is a line whenever it
-changes. From the first phase on every permanent line has a timestamp, because the verb runs for
-long.
+changes. Where there is no live line, every line begins with the time from the first phase on: such
+a verb runs for long.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
 
+from headrace.errors import HeadraceError
+
 LOG = "headrace"
 """The name of the logger of all modules."""
 _REDRAW_S = 0.25
@@ -26,6 +28,8 @@ _PROGRESS_S = 30.0
 """Seconds between two lines of one phase, if there is no live line."""
 _LOGGED = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) headrace: ")
 """The beginning of a source process's log line."""
+_OF_ERROR = re.compile(r"\b(?:ERROR|FATAL)\b|(?:Error|Exception)\b|^Traceback |^\s+(?:at|File) ")
+"""Matches the lines of errors and stack traces in other output of a process."""
 _PRINTED = re.compile(
     r"(?P<before>.*?) \[(?P<code>[a-zA-Z][\w-]*(?:\.[a-z_0-9-]+)+)(?P<retry>, retriable)?\]"
     r"(?P<rest>.*)",
@@ -103,9 +107,9 @@ class Messages:
         self._say("info", text, prefix="", figures=figures)
 
     def warning(self, text: str, code: str | None = None, *, retriable: bool | None = None) -> None:
-        """Write a warning, after which the verb continues. A text that has a code and a remedy, in
-        the printed form of errors and findings, is shown as by `error`. `retriable`: see
-        HeadraceError (None: unknown)."""
+        """Write a warning, after which the verb continues. A text in the printed form of errors and
+        findings is divided into message, code and remedy. `retriable`: see HeadraceError (None:
+        unknown)."""
         self._say("warning", text, code=code, retriable=retriable)
 
     def error(
@@ -119,11 +123,16 @@ class Messages:
         """Write the error that ends the verb."""
         self._say("error", text, code=code, remedy=remedy, retriable=retriable)
 
+    def failure(self, error: HeadraceError) -> None:
+        """Write the error that ends the verb, or each of the errors that it combines."""
+        for part in error.parts or (error,):
+            self.error(part.message, part.remedy, part.code, retriable=part.retriable)
+
     def foreign(self, line: str) -> None:
         """Write a line from a process of Spark; lines of our log get the style of the others."""
         logged = _LOGGED.match(line)
         if logged is None:
-            self._say("error", line, prefix="")
+            self._say("error" if _OF_ERROR.search(line) else "info", line, prefix="")
         elif logged[1] == "INFO":
             self.info(line[logged.end() :])
         else:
@@ -197,7 +206,7 @@ class Messages:
             self._drawn = False
 
 
-class LogOfMessages(logging.Handler):
+class MessagesHandler(logging.Handler):
     """A logging handler that writes this process's log in the style of the other messages."""
 
     def __init__(self, messages: Messages) -> None:
@@ -220,7 +229,7 @@ class LogOfMessages(logging.Handler):
         """Stop writing the log as messages, and remove the live line, because the verb has
         ended."""
         log = logging.getLogger(LOG)
-        for handler in [added for added in log.handlers if isinstance(added, LogOfMessages)]:
+        for handler in [added for added in log.handlers if isinstance(added, MessagesHandler)]:
             log.removeHandler(handler)
             handler._messages.end()
 
@@ -238,7 +247,6 @@ def _joined(name: str, details: str) -> str:
 
 
 def _columns(stream: TextIO) -> int:
-
     try:
         return max(20, os.get_terminal_size(stream.fileno()).columns)
     except (OSError, ValueError):

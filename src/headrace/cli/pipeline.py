@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.compile import start_compiling
-from headrace.cli.messages import LogFormat, LogOfMessages, Messages
+from headrace.cli.messages import LogFormat, Messages, MessagesHandler
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
 from headrace.config.formats import OF_SPARK, Properties, read_files
@@ -127,6 +127,7 @@ class Pipeline:
         from headrace.spark.checkpoint import stored_offset
 
         stored = stored_offset(checkpoint)
+        # An offset with only these members is the first one: nothing has begun.
         if stored is not None and stored.keys() > {"v", "server"}:
             return "snapshot" in stored
         config = self.config
@@ -198,8 +199,9 @@ def check_pipeline(
     """Check properties that were read; see `read_pipeline`."""
     properties, spark = all_properties.with_overrides(overrides).split(OF_SPARK)
     config = parse_configuration(properties)
-    # Spark's processes do not know which properties were a worker's.
-    properties = properties.without_surroundings(warning.property for warning in config.warnings)
+    # Spark's processes do not know which properties were a worker's, and would warn of those that
+    # no connector has again.
+    properties = properties.without_those_of_worker(warning.property for warning in config.warnings)
     for warning in summarized(config.warnings):
         messages.warning(str(warning))
     return Pipeline(properties, config, {name: _resolved(name, spark[name]) for name in spark})
@@ -291,7 +293,6 @@ def open_session(
         raise
     if tasks:
         warm_up(spark)
-    messages.phase("starting the query")
     return session
 
 
@@ -316,7 +317,7 @@ def supervise(
 
     def restarts(failure: HeadraceError, wait: float) -> None:
         observed.failed(failure, is_tried_again=True)
-        again = f"{failure.message}; again in {wait:g} s"
+        again = f"{failure.message}; retrying in {wait:g} s"
         messages.warning(again, failure.code, retriable=failure.retriable)
 
     def started() -> StreamingQuery:
@@ -465,5 +466,5 @@ def add_message_arguments(parser: argparse.ArgumentParser) -> None:
 def open_messages(arguments: argparse.Namespace, *, live: bool = True) -> Messages:
     """Return the messages for the arguments; this process's log is written as messages, too."""
     messages = Messages(quiet=arguments.quiet, log_format=arguments.log_format, live=live)
-    LogOfMessages(messages).open()
+    MessagesHandler(messages).open()
     return messages

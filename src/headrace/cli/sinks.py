@@ -103,17 +103,12 @@ def _observed(
     try:
         yield query
     except HeadraceError as error:
-        if error.code == CLOSED:
-            query.stopped()
-        else:
+        if error.code != CLOSED and not query.is_over:
             query.failed(error, is_tried_again=False)
         raise
-    except BaseException:
-        query.stopped()
-        raise
-    else:
-        query.stopped()
     finally:
+        if not query.is_over:
+            query.stopped()
         monitor.close()
 
 
@@ -168,6 +163,7 @@ def _stream(
         tasks=not definition.writes_small_ranges or pipeline.begins_with_tasks(checkpoint),
     )
     try:
+        messages.phase("starting the query")
         stream = PipelineStream(session.spark, pipeline, checkpoint)
 
         def start() -> StreamingQuery:
@@ -199,6 +195,13 @@ def _stream(
         if sink.rows is not None:
             summary.rows = sink.rows
         return summary
+    except HeadraceError as error:
+        # The JVM may take minutes to end, for example while it archives its classes.
+        if error.code != CLOSED:
+            observed.failed(error, is_tried_again=False)
+            messages.failure(error)
+            arguments.written = error
+        raise
     finally:
         sink.stop(_finished(checkpoint))
         session.close()

@@ -97,7 +97,7 @@ class Properties(Mapping[str, str]):
         rest.surroundings = self.surroundings.difference(prefixed)
         return rest, prefixed
 
-    def without_surroundings(self, names: Iterable[str]) -> Properties:
+    def without_those_of_worker(self, names: Iterable[str]) -> Properties:
         """Return these properties without those of `names` that only the worker has."""
         left_out = self.surroundings.intersection(names)
         remaining = Properties(

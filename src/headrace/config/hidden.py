@@ -106,8 +106,8 @@ class HiddenTexts:
             finding = finding._replace(
                 message=f"{written} is not accepted; the reason is not shown, because it contains "
                 f"a part of a secret, or of the value of a reference",
-                remedy="Correct what is hidden. The reason is shown if the value is in the "
-                "property itself, and is not a secret.",
+                remedy="Correct the hidden value. To see the reason, write the value into the "
+                "property in place of the reference, unless it is a secret.",
             )
         # Findings have fixed texts, so they contain secrets shorter than `LONG` only where they
         # quote the property.
@@ -125,12 +125,15 @@ class HiddenTexts:
         return finding._replace(message=message, remedy=remedy)
 
     def in_error(self, text: str, about: str | None = None) -> str:
-        """Return the text of a driver, a server or a client without hidden values, except for names
-        of the database's objects. `about` is the property whose text was in use, empty if none was:
-        a text that shows a part of its hidden values is left out. None: it may be any property that
-        is not a secret as a whole; then a part of a reference's value has the length of a secret
-        (`LONG`), unless the property is sent to a server, because names of tables contain shorter
-        parts."""
+        """Return the text of a driver, a server or a client with hidden values replaced; names of
+        database objects stay.
+
+        `about` is the property whose text was in use. If `text` shows a part of one of its hidden
+        values, a note is returned instead. Empty: no property was in use, so only whole values are
+        replaced. None: any property that is not a secret as a whole may have been in use; then
+        `LONG` consecutive characters of a reference's value count as a part, because names of
+        tables contain shorter ones, and `_PART` if the property is sent to a server.
+        """
         hidden = [hidden_text for hidden_text in self.properties if not hidden_text.is_name]
         text = without_secrets(
             text, {value: mark for hidden_text in hidden for value, mark in hidden_text.pairs()}
@@ -148,9 +151,15 @@ class HiddenTexts:
         return text
 
     def in_raised(self, error: HeadraceError, about: str | None = None) -> HeadraceError:
-        """Return the error with its message as of `in_error`."""
-        message = self.in_error(error.message, about)
-        return HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
+        """Return the error with its message, and those of its parts, as of `in_error`. A remedy is
+        a text of headrace, so only whole values are replaced in it."""
+        return HeadraceError(
+            error.code,
+            self.in_error(error.message, about),
+            self.in_error(error.remedy, ""),
+            retriable=error.retriable,
+            parts=[self.in_raised(part, about) for part in error.parts],
+        )
 
 
 def _is_quoted(hidden: HiddenText) -> bool:
@@ -177,7 +186,7 @@ def _shows(
         for _, mark in hidden_text.pairs():
             text = text.replace(mark, "\0")
     values = [value for value, _ in hidden.pairs()]
-    # In a text with a password in it, only the password is secret.
+    # Of a value that contains another one (a URL with its password), only the inner one counts.
     values = [value for value in values if not any(o in value for o in values if o != value)]
     # A shorter value is hidden only as a word of its own; its letters occur in most words.
     return any(

@@ -128,9 +128,9 @@ def milliseconds(low: int = 0) -> ValueKind[int]:
     return ValueKind(f"a number of milliseconds, {low} or more", integer(low, LONG_MAX).parse)
 
 
-def duration(*, bare_unit: str = "ms") -> ValueKind[int]:
-    """Return the kind of `10 s`, `500 ms`, `2 min`; a number alone counts `bare_unit`. The value is
-    in ms."""
+def duration(low_ms: int = 0, *, bare_unit: str = "ms") -> ValueKind[int]:
+    """Return the kind of `10 s`, `500 ms`, `2 min`, from `low_ms`; a number alone counts
+    `bare_unit`. The value is in ms."""
 
     def parse(text: str) -> int:
         match = _QUANTITY.fullmatch(text)
@@ -140,11 +140,13 @@ def duration(*, bare_unit: str = "ms") -> ValueKind[int]:
         if factor is None:
             raise ValueError
         value = int(match[1]) * factor
-        if value > _LONGEST_MS:
+        if not low_ms <= value <= _LONGEST_MS:
             raise ValueError
         return value
 
-    return ValueKind(f"a duration such as 10 s or 500 ms; a number alone is in {bare_unit}", parse)
+    least = f", {low_ms} ms or more" if low_ms else ""
+    form = "a duration such as 10 s or 500 ms"
+    return ValueKind(f"{form}{least}; a number alone is in {bare_unit}", parse)
 
 
 def size(low: int = 0) -> ValueKind[int]:

@@ -21,7 +21,7 @@ _WORDS = (
 )
 _SECRET_NAME = re.compile(rf"{_WORDS}|user\.?info|ssl\.key\.pem$|keystore\.key$", re.IGNORECASE)
 _LOGIN_NAME = re.compile(r"user\.?info", re.IGNORECASE)
-_MOST_FOUND, _MOST_READ = 100, 1 << 20
+_MAX_FOUND, _MAX_READ = 100, 1 << 20
 """The most passwords that are searched in a text, and the most characters of such a text."""
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
 _QUOTED = r""""(?:[^"\\]|\\.|""){0,2000}"|'(?:[^'\\]|\\.|''){0,2000}'"""
@@ -133,7 +133,7 @@ def passwords_in(text: str) -> tuple[str, ...]:
     for pattern in _PASSWORDS:
         for match in pattern.finditer(text):
             password = _unquoted(match[1])
-            if len(passwords) == _MOST_FOUND:
+            if len(passwords) == _MAX_FOUND:
                 return tuple(passwords)
             if password.strip() and not _NO_PASSWORD.fullmatch(password):
                 passwords[password] = None
@@ -187,8 +187,8 @@ def without_passwords(text: str, written: str | None = None) -> str:
     """Return `text` with recognised passwords replaced by stars, those in it or in the text
     `written` that it is about. It is replaced as a whole if that text is too long to search."""
     written = text if written is None else written
-    passwords = () if len(written) > _MOST_READ else passwords_in(written)
-    if len(written) > _MOST_READ or len(passwords) == _MOST_FOUND:
+    passwords = () if len(written) > _MAX_READ else passwords_in(written)
+    if len(written) > _MAX_READ or len(passwords) == _MAX_FOUND:
         return f"a text of {len(written)} characters, which may have passwords in it"
     return without_secrets(text, passwords)
 

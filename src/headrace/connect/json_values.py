@@ -35,11 +35,11 @@ from headrace.errors import HeadraceError
 BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
 
-MOST_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 """The most values of a record, unless `headrace.record.max.cells` is set."""
-_MOST_DIGITS, MOST_BYTES = 150_000, 62_500
+_MAX_DIGITS, MAX_BYTES = 150_000, 62_500
 """The most digits and bytes of a decimal; those of databases have at most 147,455 digits."""
-_MOST_ADDED = 1_000
+_MAX_ADDED = 1_000
 """The most digits that a decimal gets from an exponent or its schema's scale, beyond its text."""
 _DIGITS_PER_BYTE = 10
 
@@ -50,7 +50,7 @@ class Allowance:
 
     def __init__(self, cells: int, size: int) -> None:
         self.most_cells = self._cells = cells
-        self._digits = _MOST_ADDED + _DIGITS_PER_BYTE * size
+        self._digits = _MAX_ADDED + _DIGITS_PER_BYTE * size
 
     def take(self, cells: int) -> None:
         """Count values. Raises HeadraceError("connect.too_many_cells")."""
@@ -76,7 +76,7 @@ class Allowance:
         """Count digits that the text does not have, for each of `times` numbers. Raises
         ValueError."""
         self._digits -= count * times
-        if count > _MOST_ADDED or self._digits < 0:
+        if count > _MAX_ADDED or self._digits < 0:
             raise ValueError
 
 
@@ -225,12 +225,12 @@ def load_value(schema: Schema, payload: object, allowance: Allowance | None = No
     decimal has the scale of its schema.
 
     Raises HeadraceError("connect.value_not_understood") if it is not of the schema's type, and
-    ("connect.too_many_cells") if it exceeds the `allowance`; None: MOST_CELLS.
+    ("connect.too_many_cells") if it exceeds the `allowance`; None: MAX_CELLS.
     """
     if payload is None:
         return None
     try:
-        return _loaded(schema, payload, allowance or Allowance(MOST_CELLS, MOST_CELLS))
+        return _loaded(schema, payload, allowance or Allowance(MAX_CELLS, MAX_CELLS))
     except (TypeError, ValueError, ArithmeticError, binascii.Error):
         raise HeadraceError(
             "connect.value_not_understood",
@@ -260,7 +260,7 @@ def _loaded(schema: Schema, payload: object, allowance: Allowance) -> object:
             if isinstance(payload, int | float | Decimal) and not isinstance(payload, bool):
                 return _scaled(payload, decimal_scale(schema), allowance)
             raw = base64.b64decode(str(payload), validate=True)
-            if len(raw) > MOST_BYTES:
+            if len(raw) > MAX_BYTES:
                 raise ValueError
             return decimal_of(int.from_bytes(raw, "big", signed=True), decimal_scale(schema))
         case Type.BYTES if isinstance(payload, str):
@@ -338,7 +338,7 @@ def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
         raw = {text: base64.b64decode(text, validate=True) for text in set(texts)}
     except ValueError:
         return None
-    if max(map(len, raw.values())) > MOST_BYTES:
+    if max(map(len, raw.values())) > MAX_BYTES:
         return None
     decimals = {
         text: decimal_of(int.from_bytes(unscaled_bytes_of, "big", signed=True), scale)
@@ -357,7 +357,7 @@ def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: in
     if not exact:
         return decimal_of(0, scale)
     allowance.add_digits(max(0, exponent + scale), times)
-    scaled = at_scale(exact, scale) if len(digits) <= _MOST_DIGITS else None
+    scaled = at_scale(exact, scale) if len(digits) <= _MAX_DIGITS else None
     if scaled is None:
         raise ValueError
     return scaled

@@ -351,15 +351,18 @@ class Records:
 
 def group_by_shape(table: RowTable, shapes: dict[int, Shape]) -> list[Records]:
     """Return the records of a whole slice, one Records per relation version, in order of first
-    appearance.
+    appearance. `shapes` are those of all versions to which rows refer.
 
     Grouping is over the slice, not over runs of neighbours, so interleaved tables stay cheap.
     """
     relation = table.rows["relation"]
     if len(relation) == 0:
         return []
-    low, high = int(relation.min()), int(relation.max())
     place = np.arange(len(relation), dtype=np.int64)
+    if len(shapes) == 1:
+        (shape,) = shapes.values()
+        return [Records(shape, table, place, place)]
+    low, high = int(relation.min()), int(relation.max())
     if low == high:
         return [Records(shapes[low], table, place, place)]
     # numpy sorts small integers by radix, if the sort is stable.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -180,3 +181,8 @@ class RowTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def has_key_changes(self) -> bool:
+        """Whether a row is one half of an update that changed the key."""
+        return bool(np.any(self.rows["flags"] & int(Flag.KEY_CHANGE)))

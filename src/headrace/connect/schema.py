@@ -17,7 +17,7 @@ from headrace.connect.java_numbers import java_double, java_float, unscaled_byte
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 """Name of bytes that hold an unscaled number, big-endian; the parameter `scale` is the number of
 digits after the point."""
-MOST_SCALE = 10_000
+MAX_SCALE = 10_000
 """The largest absolute scale of a decimal; databases declare at most 1,000."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
@@ -93,8 +93,8 @@ class Schema:
     @cached_property
     def _scale(self) -> int:
         text = dict(self.parameters).get("scale", "0")
-        scale = int(text) if _WHOLE.fullmatch(text) else MOST_SCALE + 1
-        if abs(scale) > MOST_SCALE:
+        scale = int(text) if _WHOLE.fullmatch(text) else MAX_SCALE + 1
+        if abs(scale) > MAX_SCALE:
             raise ValueError(f"the scale {text[:40]!r}")
         return scale
 
@@ -171,7 +171,7 @@ def _json_value(value: object, schema: Schema) -> object:
 def decimal_scale(schema: Schema) -> int:
     """Return the digits after the point of a Decimal's values; 0 without such a parameter.
 
-    Raises ValueError for a parameter that is not a whole number of at most MOST_SCALE.
+    Raises ValueError for a parameter that is not a whole number of at most MAX_SCALE.
     """
     return schema._scale
 

@@ -70,7 +70,8 @@ class ConnectorMetrics:
         """Return `snapshot` and `streaming` by Debezium's names, and `incremental` by the names
         that Debezium has for incremental snapshots (None before the first). `database` is what the
         database reports; `oldest_unacknowledged_ms` the age of the oldest change that was not
-        acknowledged (None: all were). `stream` is the state of the open stream."""
+        acknowledged (None: all were), `silent_ms` the time since the database's last answer if it
+        has not answered a request. `stream` is the state of the open stream."""
         tables = {"CapturedTables": list(self._captured()), "NumberOfErroneousEvents": 0}
         queue = {
             "Connected": stream is not None and stream.connected,
@@ -86,6 +87,7 @@ class ConnectorMetrics:
             "streaming": self.streaming.to_json() | queue | tables,
             "database": None if self._watch is None else self._watch.to_json(),
             "oldest_unacknowledged_ms": None if age_ms is None else max(0, age_ms),
+            "silent_ms": 0 if stream is None else int(stream.silent_seconds * 1000),
         }
 
     def close(self) -> None:

@@ -26,13 +26,15 @@ def load_entries(
     kind: str,
     skipped: Mapping[str, str],
     faults_of: Callable[[object], Iterable[str]],
+    left_out: dict[str, str] | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the objects of a group's entry points, sorted by name, each after the text that names
     its entry in messages. Entries in `skipped` (name and object) are left out.
 
     An entry that cannot be loaded, or in whose object `faults_of` finds a fault, is left out, with
     a warning that names entry and distribution: a query that does not use it does not need it.
-    `kind` is the warning's word for such an object.
+    `kind` is the warning's word for such an object. `left_out` gets the faults by the names of such
+    entries.
     """
     for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
         if skipped.get(entry.name) == entry.value:
@@ -43,6 +45,8 @@ def load_entries(
         except Exception as error:  # noqa: BLE001 - what a package of others raises
             fault = f"{type(error).__name__}: {error}"
         if fault:
+            if left_out is not None:
+                left_out[entry.name] = fault
             log.warning("The %s %s is left out: %s", kind, _shown(entry), fault)
         else:
             yield _shown(entry), loaded
@@ -80,8 +84,8 @@ def load_definitions(
 
 
 def faults(definition: object) -> Iterator[str]:
-    """Yield the reasons why an object is not a valid definition. Raises what its properties
-    raise."""
+    """Yield the reasons why an object is not a valid definition. Exceptions that its
+    properties raise are passed on."""
     if isinstance(definition, type):
         yield f"{definition.__name__} is a class: name an instance of it"
     missing = object()
@@ -95,7 +99,7 @@ def faults(definition: object) -> Iterator[str]:
             yield f"it has no method {method}: derive it from ConnectorDefinition"
     for attribute in ("classes", "worker_modules"):
         if not are_texts(getattr(definition, attribute, missing)):
-            yield f"{attribute} is not a sequence of texts"
+            yield f"{attribute} is not a sequence of strings"
     kernels = getattr(definition, "kernels", missing)
     if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
         yield "kernels is not a mapping of modules to sequences of names"

@@ -16,7 +16,7 @@ import numpy as np
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.deadline import Deadline
 from headrace.connect.records import Records, Shape, group_by_shape
-from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences, put_place
+from headrace.connect.rows import ROW, TRANSACTION, RowKind, RowTable, Sequences, put_place
 from headrace.debezium.heartbeats import heartbeat
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import heartbeat_part, ordinals_used
@@ -72,7 +72,7 @@ class HeartbeatSlice:
         return 0
 
     def shapes(self) -> Iterator[Shape]:
-        """See the contract."""
+        """See headrace.connect.slices.Slice."""
         yield heartbeat(self.topic, self.server)
 
     def read(self) -> Iterator[list[Records]]:
@@ -86,12 +86,12 @@ class HeartbeatSlice:
 
 
 def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
-    """Return the heartbeat before `end`, after the last row (numbers: headrace.offsets.ordinals). A
-    message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
-    place."""
+    """Return the heartbeat before `end`, after the last row. `headrace.offsets.ordinals` gives its
+    numbers. Its ordinal is at least 1, because 0 is that of a message outside of a transaction at
+    the same position."""
     inserts = 0 if end.signals is None else end.signals.ordinal
-    place = (end.position.committed, 1, ordinals_used(end.heartbeat, inserts), 0)
+    place = (end.position.committed, RowKind.OUTSIDE, ordinals_used(end.heartbeat, inserts), 0)
     if end.position.transaction is not None:
         part = heartbeat_part(end.heartbeat)
-        place = (end.position.transaction, 2, end.position.messages, part)
+        place = (end.position.transaction, RowKind.TRANSACTION, end.position.messages, part)
     return HeartbeatSlice(topic, end.server, end.sequences, *place)

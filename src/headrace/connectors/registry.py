@@ -62,10 +62,10 @@ def built_in() -> tuple[ConnectorDefinition, ...]:
 
 
 @contextmanager
-def left_out(part: str, definition: ConnectorDefinition) -> Iterator[None]:
-    """A context in which a part of every connector is loaded, whichever is in use: an error of a
-    connector of another package becomes a warning. Its own queries raise the error when they need
-    the part."""
+def warns_of_errors(part: str, definition: ConnectorDefinition) -> Iterator[None]:
+    """A context for loading `part` of every installed connector, also of those that are not in use.
+    An error of another package's connector becomes a warning; queries of that connector raise it
+    when they need the part."""
     try:
         yield
     except Exception as error:
@@ -97,7 +97,7 @@ def _not_found(connector_class: str) -> HeadraceError:
     """Return the error for a value of `connector.class` that no definition has: a connector of
     Debezium that headrace does not have, or an installed one with a misspelled name."""
     installed = ", ".join(map(_shown, definitions()))
-    known: dict[str, ConnectorDefinition | None] = dict.fromkeys(_connectors_elsewhere())
+    known: dict[str, ConnectorDefinition | None] = dict.fromkeys(_debezium_connectors())
     for definition in definitions():
         for value in values_of(definition):
             known |= dict.fromkeys(_databases_of(value), definition)
@@ -123,7 +123,9 @@ def _not_found(connector_class: str) -> HeadraceError:
         f"connector.class = {connector_class!r} is not a connector that is installed"
         + (f"; did you mean {near}?" if near else ""),
         (f"Set connector.class to {near}. " if near else "")
-        + f"The connectors that are installed: {installed}.",
+        + f"The connectors that are installed: {installed}. Connectors of other packages are found "
+        "by their entry points (headrace.connectors); a source folder on PYTHONPATH needs the "
+        "package's metadata.",
     )
 
 
@@ -135,9 +137,9 @@ def _databases_of(connector_class: str) -> list[str]:
 
 
 @cache
-def _connectors_elsewhere() -> frozenset[str]:
+def _debezium_connectors() -> frozenset[str]:
     """The short names of Debezium's connectors, whether headrace has them or not."""
-    return frozenset(Path(__file__).with_name("connectors_elsewhere.txt").read_text().split())
+    return frozenset(Path(__file__).with_name("debezium_connectors.txt").read_text().split())
 
 
 def _shown(definition: ConnectorDefinition) -> str:

@@ -16,8 +16,8 @@ _LOOK_SECONDS = 0.25
 
 class Waiting:
     """`orphaned` returns whether the process that this one works for has ended. `reason` says in
-    words what the work waits for; None: nothing, or it is not known. `watcher` is called when it
-    changes, by any thread."""
+    words what the work waits for; None: nothing, or it is not known. `watcher` is called, by any
+    thread, each time a reason is reported."""
 
     def __init__(self, orphaned: Callable[[], bool]) -> None:
         self.orphaned = orphaned

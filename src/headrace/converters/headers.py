@@ -48,10 +48,11 @@ class HeaderColumn:
         """
         count = len(rows)
         constants = {shape.constants for shape in compiled}
-        if len(constants) == 1 and not any(shape.has_header_programs for shape in compiled):
-            flags = table.rows["flags"][rows]
-            if not np.any(flags & int(Flag.KEY_CHANGE)):
-                return self._constant(next(iter(constants)), count)
+        is_constant = len(constants) == 1 and not any(s.has_header_programs for s in compiled)
+        if is_constant and table.has_key_changes:
+            is_constant = not np.any(table.rows["flags"][rows] & int(Flag.KEY_CHANGE))
+        if is_constant:
+            return self._constant(next(iter(constants)), count)
         return self._rendered(rows, shapes, compiled, state, patches)
 
     def _constant(self, constants: Constants, count: int) -> pa.Array:

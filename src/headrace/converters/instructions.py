@@ -64,7 +64,7 @@ MADE = -1
 # Layout of a kept text: the number of its transaction (state[TRANSACTION]), its length in bytes,
 # and the text.
 TEXT_NUMBER, TEXT_BYTE_COUNT, TEXT_BEGIN = 0, 8, 16
-MOST_TEXT_BYTES = 1024
+MAX_TEXT_BYTES = 1024
 """Length limit of a kept text in bytes; longer ones are rendered for each row."""
 
 # Results of `run_json` and `run_binary` instead of the end of the output: cells are missing, or the
@@ -87,7 +87,7 @@ DONE, FULL, UNUSUAL = range(3)
     PATCH_BYTES,  # most bytes of patches that one row takes
     MISSES,  # address of (cell, length, instruction, row) entries
     MISS_COUNT,
-    MOST_MISSES,
+    MAX_MISSES,
     ROW_NUMBER,  # of the row being rendered
     FIRST_ROW,  # address of the table's rows, of their transactions and of their orders
     FIRST_TRANSACTION,
@@ -102,7 +102,7 @@ DONE, FULL, UNUSUAL = range(3)
     PROGRAMS,  # address of SHAPE_WORDS int64 per shape
     START,  # selected rows to render: the first, and the end
     COUNT,
-    MOST_ROWS,
+    MAX_ROWS,
     VALUES,  # addresses and capacity of the output, addresses for the ends and presence of each row
     VALUES_CAPACITY,
     VALUE_ENDS,

@@ -18,7 +18,7 @@ from headrace.converters.kernels.prints import insert_patches
 from headrace.converters.program import Render
 from headrace.errors import HeadraceError
 
-MOST_MISSES = 4096
+MAX_MISSES = 4096
 _SMALLEST_TABLE = 1024
 
 
@@ -49,14 +49,14 @@ class Patches:
 
     def __init__(self, state: np.ndarray) -> None:
         self._state = state
-        self._misses = np.zeros((MOST_MISSES, 4), np.int64)
+        self._misses = np.zeros((MAX_MISSES, 4), np.int64)
         self._entries = np.zeros((0, 4), np.int64)
         self._table = np.zeros((_SMALLEST_TABLE, 4), np.int64)
         self._texts: list[np.ndarray] = []
         self._lengths: dict[tuple[int, int], int] = {}
         self._row_bytes: dict[int, int] = {}
         state[code.MISSES] = address_of(self._misses)
-        state[code.MOST_MISSES] = MOST_MISSES
+        state[code.MAX_MISSES] = MAX_MISSES
         self._publish()
 
     def clear(self) -> None:

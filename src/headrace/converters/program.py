@@ -239,7 +239,7 @@ class Assembler:
         """Render each of these parts (instructions [first, last), in order) only once per
         transaction, and keep its text for the transaction's other rows. Jumps enter a part only at
         its beginning, and leave it only to its end."""
-        size = code.TEXT_BEGIN + code.MOST_TEXT_BYTES + PADDING
+        size = code.TEXT_BEGIN + code.MAX_TEXT_BYTES + PADDING
         self._kept_texts = kept_texts = np.zeros((len(parts), size), np.uint8)
         places = Places(parts)
         self.jumps = [

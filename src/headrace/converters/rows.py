@@ -29,8 +29,8 @@ from headrace.converters.typed.converters import ColumnConverter
 from headrace.documents.kernels.cells import put_document
 from headrace.errors import HeadraceError
 
-MOST_ROWS = 10_000
-MOST_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
+MAX_ROWS = 10_000
+MAX_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
 
 
 def columns_of(key: pa.DataType, value: pa.DataType) -> pa.Schema:
@@ -52,11 +52,11 @@ class _Buffers:
     second next one is made (PySpark writes each batch out before it asks for the next)."""
 
     def __init__(self) -> None:
-        self.values = np.empty(MOST_BYTES + PADDING, np.uint8)
-        self.keys = np.empty((MOST_BYTES >> 3) + PADDING, np.uint8)
-        self.value_present = np.empty(MOST_ROWS, np.uint8)
-        self.key_present = np.empty(MOST_ROWS, np.uint8)
-        self.sequences = np.empty(MOST_ROWS * SEQUENCE_LENGTH + PADDING, np.uint8)
+        self.values = np.empty(MAX_BYTES + PADDING, np.uint8)
+        self.keys = np.empty((MAX_BYTES >> 3) + PADDING, np.uint8)
+        self.value_present = np.empty(MAX_ROWS, np.uint8)
+        self.key_present = np.empty(MAX_ROWS, np.uint8)
+        self.sequences = np.empty(MAX_ROWS * SEQUENCE_LENGTH + PADDING, np.uint8)
 
     def grown(self, values: int, keys: int) -> _Buffers:
         """Buffers with room for one row that is larger than a batch."""
@@ -301,14 +301,14 @@ class SliceConverter:
     def _batch(self, part: _Slice, start: int, buffers: _Buffers) -> tuple[pa.RecordBatch, int]:
         state, length = self._state, part.sequences.length
         self._begin(part)
-        value_ends = np.empty(MOST_ROWS + 1, np.int32)
-        key_ends = np.empty(MOST_ROWS + 1, np.int32)
+        value_ends = np.empty(MAX_ROWS + 1, np.int32)
+        key_ends = np.empty(MAX_ROWS + 1, np.int32)
         value_ends[0] = key_ends[0] = 0
         rows_done, value_base, key_base = 0, 0, 0
         most_rows = self._most_rows(part, start)
         while True:
             state[code.START] = start
-            state[code.MOST_ROWS] = most_rows - rows_done
+            state[code.MAX_ROWS] = most_rows - rows_done
             state[code.VALUES] = address_of(buffers.values) + value_base
             state[code.VALUES_CAPACITY] = len(buffers.values) - PADDING - value_base
             state[code.VALUE_ENDS] = address_of(value_ends) + 4 * rows_done
@@ -372,16 +372,16 @@ class SliceConverter:
             return part.topics.take(pa.array(which))
         topic = part.topics[0].as_py()
         if self._topic is None or self._topic[0] != topic:
-            self._topic = topic, pa.repeat(part.topics[0], MOST_ROWS)
+            self._topic = topic, pa.repeat(part.topics[0], MAX_ROWS)
         return self._topic[1].slice(0, len(which))
 
     def _most_rows(self, part: _Slice, start: int) -> int:
         """The most records of a batch: fewer if they are large and a converter makes a column of
         them."""
         if not self._makes_columns:
-            return MOST_ROWS
-        sizes = part.table.rows["size"][part.rows[start : start + MOST_ROWS]]
-        return 1 + int(np.searchsorted(np.cumsum(sizes[:-1]), MOST_BYTES))
+            return MAX_ROWS
+        sizes = part.table.rows["size"][part.rows[start : start + MAX_ROWS]]
+        return 1 + int(np.searchsorted(np.cumsum(sizes[:-1]), MAX_BYTES))
 
     def _grown(self, buffers: _Buffers, part: _Slice, place: int) -> _Buffers:
         """Buffers for the record at a place of the order."""
@@ -431,7 +431,7 @@ def _texts(
     return pa.Array.from_buffers(kind, count, buffers)
 
 
-_NUMBERS = np.arange(MOST_ROWS + 1, dtype=np.int32)
+_NUMBERS = np.arange(MAX_ROWS + 1, dtype=np.int32)
 
 
 def _fixed(data: np.ndarray, count: int, length: int) -> pa.Array:

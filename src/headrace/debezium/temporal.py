@@ -20,7 +20,7 @@ POSITIVE_INFINITY_DAYS = -2_147_472_692
 NEGATIVE_INFINITY_DAYS = -2_147_472_691
 
 # The widest range of any database: from 4714-11-24 BC to the year 294277, rounded.
-LEAST_MICROS = -210_866_803_200_000_000
+MIN_MICROS = -210_866_803_200_000_000
 LARGEST_MICROS = 9_224_318_016_000_000_000
 
 DATE = Schema(Type.INT32, name="io.debezium.time.Date", version=1)

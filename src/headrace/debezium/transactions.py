@@ -1,4 +1,4 @@
-"""Transaction metadata: the block in events, and the records at the boundaries of a transaction.
+"""Transaction metadata: the block in events, and the records at the borders of a transaction.
 
 Shared by the connectors, which define the text of a transaction's id.
 """

@@ -38,7 +38,7 @@ class Kind(IntEnum):
     MAX_KEY = 0x7F
 
 
-MOST_DEPTH = 256
+MAX_DEPTH = 256
 """Limit for documents and arrays inside each other. Servers store 180 levels; their parameter
 `maxBSONDepth` allows 250 at most."""
 
@@ -70,7 +70,7 @@ FAULTS = {
     BAD_LENGTH: "a length reaches beyond the bytes around it",
     NOT_TERMINATED: "a string, name or document does not end in a zero byte",
     BAD_BOOLEAN: "a boolean is neither 0 nor 1",
-    TOO_DEEP: f"documents are nested deeper than {MOST_DEPTH} levels",
+    TOO_DEEP: f"documents are nested deeper than {MAX_DEPTH} levels",
     TRAILING_BYTES: "there are bytes after the value",
 }
 

@@ -131,7 +131,7 @@ _NAMES = [*_OF_ALL, *_OF_VERSION_1]
 
 FRAGMENT_BYTES = 64
 """Bytes of a constant text in the table: its length (int64), and space for the text."""
-_MOST_TEXT = FRAGMENT_BYTES - 16  # the kernel copies whole 16 bytes
+_MAX_TEXT = FRAGMENT_BYTES - 16  # the kernel copies whole 16 bytes
 STYLE_BYTES = FRAGMENT_BYTES * len(_NAMES)
 
 
@@ -158,7 +158,7 @@ def _table() -> np.ndarray:
         for escaped in (False, True):
             for name in _NAMES:
                 text = fragment(name, dialect, escaped=escaped)
-                assert len(text) <= _MOST_TEXT, text
+                assert len(text) <= _MAX_TEXT, text
                 parts += [len(text).to_bytes(8, "little"), text.ljust(FRAGMENT_BYTES - 8, b"\0")]
     return np.frombuffer(b"".join(parts), np.int64)
 

@@ -14,7 +14,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import DOCUMENT, broken
 from headrace.documents.dialects import Dialect
 from headrace.documents.kernels.column_kernel import put_column
-from headrace.documents.kernels.writer import GROWTH, MOST_GROWTH, SLACK, put_cell
+from headrace.documents.kernels.writer import GROWTH, MAX_GROWTH, SLACK, put_cell
 from headrace.errors import HeadraceError
 
 _LARGEST_TEXTS = (1 << 31) - 1
@@ -28,7 +28,7 @@ def to_extended_json(document: bytes, dialect: Dialect) -> str:
 def value_to_extended_json(value: bytes, dialect: Dialect) -> str:
     """The Extended JSON of one BSON value: its type byte and its bytes."""
     source = np.frombuffer(value + bytes(PADDING), np.uint8)
-    for growth in (GROWTH, MOST_GROWTH):
+    for growth in (GROWTH, MAX_GROWTH):
         text = np.empty(growth * len(value) + SLACK, np.uint8)
         start = address_of(text)
         end = put_cell(address_of(source), len(value), int(dialect), 0, growth, start)
@@ -76,8 +76,8 @@ def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.S
                 "Pass fewer documents at a time.",
             )
         # The next document gets the most memory that it can need; the others follow.
-        growth, batch = (MOST_GROWTH, 1) if growth == GROWTH else (GROWTH, count - converted)
-        if growth == MOST_GROWTH and converted < count:
+        growth, batch = (MAX_GROWTH, 1) if growth == GROWTH else (GROWTH, count - converted)
+        if growth == MAX_GROWTH and converted < count:
             length = int(places[first + converted + 1]) - int(places[first + converted])
             needed = int(ends[converted]) + growth * length + SLACK
             texts = np.concatenate((texts, np.empty(max(needed, len(texts)), np.uint8)))

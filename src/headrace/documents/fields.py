@@ -15,7 +15,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import NO_ROOM, broken
 from headrace.documents.kernels.field_kernel import (
     FIELD_EXISTS,
-    MOST_NODES,
+    MAX_NODES,
     RULE_WORDS,
     filter_fields,
     filter_names,
@@ -33,7 +33,7 @@ class PathRule(NamedTuple):
 
 class FieldRules:
     """The rules of one collection in the form that kernels read, applied in their order; can be
-    pickled. Raises ValueError for a path that is empty or has more than `MOST_NODES` names, a name
+    pickled. Raises ValueError for a path that is empty or has more than `MAX_NODES` names, a name
     with a zero character, and a field that is renamed to its own name.
 
     `address` is that of `count` rules in memory that lives as long as this object, and `longest` is
@@ -121,8 +121,8 @@ def field_exists(document: str = "a document") -> HeadraceError:
 
 def _check(rule: PathRule) -> None:
     dotted = ".".join(rule.path)
-    if not 0 < len(rule.path) <= MOST_NODES:
-        raise ValueError(f"{dotted!r} has {len(rule.path)} names, not 1 to {MOST_NODES}")
+    if not 0 < len(rule.path) <= MAX_NODES:
+        raise ValueError(f"{dotted!r} has {len(rule.path)} names, not 1 to {MAX_NODES}")
     if "\0" in dotted + (rule.name or ""):
         raise ValueError(f"{dotted!r} or its new name has a zero character")
     if rule.path[-1] == rule.name:

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import OLD_BINARY, Kind
-from headrace.documents.kernels.scalars import MOST_OPTIONS, put_decimal128
+from headrace.documents.kernels.scalars import MAX_SORTED_OPTIONS, put_decimal128
 
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _TIMESTAMP = struct.Struct("<II")
@@ -19,7 +19,7 @@ FIXED_SIZES = {
     Kind.MIN_KEY: 0, Kind.MAX_KEY: 0,
 }  # fmt: skip
 """Sizes in bytes of the types whose values all have the same size."""
-_MOST_DECIMAL = 64
+_MAX_DECIMAL = 64
 
 
 def _size(kind: int, data: bytes, at: int) -> int:
@@ -55,7 +55,7 @@ def text_of(value: bytes) -> str:
 
 def decimal_text(value: bytes) -> str:
     """The text of a Decimal128 as the Java driver writes it."""
-    out = np.empty(_MOST_DECIMAL + PADDING, np.uint8)
+    out = np.empty(_MAX_DECIMAL + PADDING, np.uint8)
     source = np.frombuffer(value + bytes(PADDING), np.uint8)
     end = put_decimal128(address_of(source), address_of(out))
     return out[: end - address_of(out)].tobytes().decode()
@@ -64,7 +64,7 @@ def decimal_text(value: bytes) -> str:
 def regex_parts(value: bytes) -> tuple[str, str]:
     """Pattern and options of a regular expression; the options are in the Java driver's order."""
     pattern, options, _ = value.split(b"\0")
-    if options.isascii() and len(options) <= MOST_OPTIONS:
+    if options.isascii() and len(options) <= MAX_SORTED_OPTIONS:
         options = bytes(sorted(options))
     return pattern.decode(errors="replace"), options.decode(errors="replace")
 

@@ -28,7 +28,8 @@ _NO_ERROR = 0
 _FATAL = -150
 _DESTROYED = -197
 _PURGED = (-151, -152)
-_LEAST_SECONDS = 0.1
+_MIN_SECONDS = 0.1
+_CLOSE_SECONDS = 1.0
 OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
 """Offsets in rd_kafka_message_t, in bytes."""
 
@@ -85,7 +86,7 @@ class NativeProducer:
         self._topics: dict[str, int] = {}
         self._failure: KafkaFailure | None = None
         self._guard = threading.RLock()  # reentrant, because callbacks run during a call
-        self._is_closed = False
+        self._is_closed = self._in_transaction = False
         self._callbacks = (
             _OnError(
                 lambda _rk, code, text, _opaque: self._on_client_error(code, (text or b"").decode())
@@ -166,7 +167,7 @@ class NativeProducer:
             cluster = self._library.rd_kafka_clusterid(producer, _ms(seconds))
             if cluster:
                 self._library.rd_kafka_mem_free(producer, cluster)
-            rest = max(deadline.remaining(), _LEAST_SECONDS)
+            rest = max(deadline.remaining(), _MIN_SECONDS)
             self._check(self._library.rd_kafka_init_transactions(producer, _ms(rest)))
 
     def begin_transaction(self) -> None:
@@ -174,12 +175,14 @@ class NativeProducer:
         with self.lent() as producer:
             self._failure = None
             self._check(self._library.rd_kafka_begin_transaction(producer))
+            self._in_transaction = True
 
     def commit_transaction(self, seconds: float) -> None:
         """Wait for every delivery, and commit the transaction."""
         with self.lent() as producer:
             try:
                 self._check(self._library.rd_kafka_commit_transaction(producer, _ms(seconds)))
+                self._in_transaction = False
             except KafkaFailure as failure:
                 self._library.rd_kafka_poll(producer, 0)
                 delivery = self._failure
@@ -193,7 +196,7 @@ class NativeProducer:
     def abort_transaction(self, seconds: float) -> None:
         """Abort the transaction."""
         with self.lent() as producer:
-            self._check(self._library.rd_kafka_abort_transaction(producer, _ms(seconds)))
+            self._abort(producer, seconds)
 
     def poll(self, seconds: float) -> None:
         """Serve callbacks. Raises the KafkaFailure of a failed delivery."""
@@ -219,18 +222,29 @@ class NativeProducer:
             return self._fatal(producer)
 
     def close(self) -> None:
-        """Purge unsent records and close every connection. Never raises."""
+        """Abort the open transaction, which takes at most about a second, purge unsent records,
+        and close every connection. Never raises."""
         # The thread that uses the producer can make no further call from here on.
         self._is_closed = True
         with self._guard:
             if not self._handle:
                 return
             handle, self._handle = self._handle, 0
+            if self._in_transaction:
+                # librdkafka ends the process ("Assertion `rk->rk_eos.txn_req_cnt > 0' failed") if
+                # it is destroyed while it adds a partition to the transaction. One that is being
+                # aborted adds none, whether or not a broker answers.
+                with suppress(KafkaFailure):
+                    self._abort(handle, _CLOSE_SECONDS)
             self._library.rd_kafka_purge(handle, _PURGE_ALL)
             for topic in self._topics.values():
                 self._library.rd_kafka_topic_destroy(topic)
             self._topics.clear()
             self._library.rd_kafka_destroy(handle)
+
+    def _abort(self, producer: int, seconds: float) -> None:
+        self._check(self._library.rd_kafka_abort_transaction(producer, _ms(seconds)))
+        self._in_transaction = False
 
     def _fatal(self, producer: int) -> KafkaFailure | None:
         text = ctypes.create_string_buffer(_TEXT_BYTES)

@@ -21,7 +21,7 @@ _SECONDS = 30.0
 """Seconds that a request waits for its answer."""
 _RETRIES = 5
 _FIRST_WAIT_MS = 500
-_MOST_ANSWERS = 1000
+_MAX_ANSWERS = 1000
 """Calls after which the client is replaced, because it keeps every answer."""
 _PREFIX = "schema.registry."
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
@@ -152,7 +152,7 @@ class Registry:
     def _call(self, method: str, *arguments: Any) -> Any:
         module = _module()
         self._calls += 1
-        if self._client is None or self._calls % _MOST_ANSWERS == 0:
+        if self._client is None or self._calls % _MAX_ANSWERS == 0:
             self._client = self._connect(module)
         try:
             try:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from headrace.connect.sized_cache import SizedCache
 
-MOST_IDS = 10_000
+MAX_IDS = 10_000
 _DIGEST_BYTES = 16
 
 SchemaKey = bytes
@@ -33,7 +33,7 @@ class SchemaIds:
     lack at the same time is requested twice.
     """
 
-    def __init__(self, limit: int = MOST_IDS) -> None:
+    def __init__(self, limit: int = MAX_IDS) -> None:
         self.limit = limit
         self._ids: SizedCache[SchemaKey, int] = SizedCache(limit)
         self._used: list[dict[SchemaKey, int]] = []

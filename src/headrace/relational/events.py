@@ -124,8 +124,8 @@ class RelationFacts:
 
     @property
     def nbytes(self) -> int:
-        """Estimated bytes of the shape and of the programs that a converter compiles for it: at
-        least, and about twice, the measured size."""
+        """Estimated bytes of the shape and of the programs that a converter compiles for it: about
+        twice the measured size, and never less than it."""
         texts = sum(
             len(column.name) + len(column.default or "") + len(column.comment or "")
             for column in self.columns
@@ -229,7 +229,7 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     try:
         return rendered.decode(column.filler.text.encode()), True
     except (ValueError, ArithmeticError, HeadraceError):
-        return None, False  # the text of another type that the column has now
+        return None, False  # the text is of a type that the column no longer has
 
 
 def _relational(settings: EventSettings) -> RelationalSettings:

@@ -19,7 +19,7 @@ class HeartbeatFailure(Enum):
 
     NO_TABLE = auto()
     """A table of the query does not exist."""
-    SERVER_GOES = auto()
+    SERVER_UNAVAILABLE = auto()
     """The server shuts down or starts up."""
     OTHER = auto()
 
@@ -67,7 +67,7 @@ class HeartbeatQuery:
             failure, explanation = explained
             if failure is HeartbeatFailure.NO_TABLE:
                 raise self._no_table(explanation) from None
-            if failure is HeartbeatFailure.SERVER_GOES:
+            if failure is HeartbeatFailure.SERVER_UNAVAILABLE:
                 raise explanation from None
             log.warning("%s", explanation.message)
 
@@ -85,7 +85,7 @@ class HeartbeatQuery:
             if explained is None:
                 raise
             failure, explanation = explained
-            if failure is HeartbeatFailure.SERVER_GOES:
+            if failure is HeartbeatFailure.SERVER_UNAVAILABLE:
                 raise explanation from None
             if failure is HeartbeatFailure.NO_TABLE:
                 findings.add_error(self._no_table(explanation))

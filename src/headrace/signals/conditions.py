@@ -79,7 +79,7 @@ _TYPES = frozenset(
 )
 _LONGEST = 10_000
 _DEEPEST = 5
-_MOST_CASTS = 50
+_MAX_CASTS = 50
 _BEFORE_GROUPS = frozenset(
     (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.WHERE)
 )
@@ -169,8 +169,8 @@ def _parse(text: str, dialect: str) -> list[exp.Expr | None]:
         if kind == TokenType.L_BRACKET:
             raise ValueError("[ is not allowed in a filter")
         casts += kind == TokenType.DCOLON
-        if casts > _MOST_CASTS:
-            raise ValueError(f"a filter has {_MOST_CASTS} casts at most")
+        if casts > _MAX_CASTS:
+            raise ValueError(f"a filter has {_MAX_CASTS} casts at most")
         if kind == TokenType.L_PAREN:
             named = before is not None and before.text[-1:].replace("_", "a").isalnum()
             groups = before is None or before.token_type in _BEFORE_GROUPS

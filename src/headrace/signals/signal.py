@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.signals.data_collections import check_expression
 
-_MOST_COLLECTIONS = 10_000
+_MAX_COLLECTIONS = 10_000
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _MEMBERS = {
     "execute-snapshot": (
@@ -221,8 +221,8 @@ def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
     listed = data.get("data-collections") or []
     if not isinstance(listed, list) or not all(isinstance(x, str) for x in listed):
         raise ValueError("data-collections is not a list of texts")
-    if len(listed) > _MOST_COLLECTIONS:
-        raise ValueError(f"data-collections has more than {_MOST_COLLECTIONS} entries")
+    if len(listed) > _MAX_COLLECTIONS:
+        raise ValueError(f"data-collections has more than {_MAX_COLLECTIONS} entries")
     expressions = tuple(dict.fromkeys(x.strip() for x in listed if x.strip()))
     for expression in expressions:
         check_expression(expression)
@@ -231,8 +231,8 @@ def _collections(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _conditions(data: Mapping[str, Any]) -> tuple[Condition, ...]:
     listed = data.get("additional-conditions") or []
-    if isinstance(listed, list) and len(listed) > _MOST_COLLECTIONS:
-        raise ValueError(f"additional-conditions has more than {_MOST_COLLECTIONS} entries")
+    if isinstance(listed, list) and len(listed) > _MAX_COLLECTIONS:
+        raise ValueError(f"additional-conditions has more than {_MAX_COLLECTIONS} entries")
     if not isinstance(listed, list) or not all(isinstance(x, dict) for x in listed):
         raise ValueError("additional-conditions is not a list of objects")
     conditions = []

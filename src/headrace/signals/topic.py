@@ -34,10 +34,10 @@ log = logging.getLogger(__name__)
 Places = tuple[TopicPlace, ...]
 
 _START_SECONDS = 3.0  # for signals from before the start
-_LEAST_POLL_SECONDS = 0.02
+_MIN_POLL_SECONDS = 0.02
 _COORDINATOR_WAIT_SECONDS = 0.2
-_MOST_COORDINATOR_ERRORS = 50
-_MOST_WAITING = 1000  # signals read and not yet taken
+_MAX_COORDINATOR_ERRORS = 50
+_MAX_WAITING = 1000  # signals read and not yet taken
 
 
 class SignalTopic:
@@ -52,7 +52,7 @@ class SignalTopic:
         self._key = config.topic_prefix.encode()
         self._open()
         self._interval = config.signal_poll_interval_ms / 1000
-        self._timeout = max(config.signal_kafka_poll_timeout_ms / 1000, _LEAST_POLL_SECONDS)
+        self._timeout = max(config.signal_kafka_poll_timeout_ms / 1000, _MIN_POLL_SECONDS)
         self._thread = threading.Thread(target=self._run, name="signal topic", daemon=True)
         self._ended = threading.Event()
         self._changed = threading.Condition()
@@ -254,7 +254,7 @@ class SignalTopic:
             self._offsets[number] = offset + 1
             if signal is not None:
                 self._signals.append(signal)
-            full = len(self._signals) >= _MOST_WAITING
+            full = len(self._signals) >= _MAX_WAITING
             if full:
                 self._unread.clear()  # lets `take` return now, without the rest of the topic
                 self._changed.notify_all()
@@ -305,7 +305,7 @@ class SignalTopic:
             return False
         self._coordinator_errors += 1
         self._ended.wait(_COORDINATOR_WAIT_SECONDS)
-        return self._coordinator_errors < _MOST_COORDINATOR_ERRORS
+        return self._coordinator_errors < _MAX_COORDINATOR_ERRORS
 
     def _complain(self, problem: HeadraceError) -> None:
         """Log a problem as a warning, once while it stays the same, and wait for the next round."""

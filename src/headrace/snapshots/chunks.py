@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.signals.stored import checked_number, checked_text, number, reading, text
 
-_LEAST_ROWS = 1000
+_MIN_ROWS = 1000
 _UNDIVIDED_BYTES = 2 << 20
 """The largest size of a table, in bytes, that is read as one chunk if it fits a chunk."""
 
@@ -93,7 +93,7 @@ def rows_per_chunk(rows: int, table_bytes: int, chunk_bytes: int, slices: int) -
     chunks = max(1, -(-table_bytes // chunk_bytes))
     if chunks > 1 or table_bytes > _UNDIVIDED_BYTES:
         chunks = -(-chunks // slices) * slices
-    return max(_LEAST_ROWS, -(-rows // chunks))
+    return max(_MIN_ROWS, -(-rows // chunks))
 
 
 def grouped(items: Sequence[_Item], rows: Sequence[int], slices: int) -> list[list[_Item]]:

@@ -103,8 +103,8 @@ class SnapshotHolder(ABC, Generic[H]):
 
 class SnapshotSource(Protocol[P, H]):
     """The database's side of a snapshot: holds one state of it, lists its tables, finds bounds of
-    chunks. All methods raise HeadraceError. A source derives from this class and overrides what it
-    needs."""
+    chunks. Methods may raise HeadraceError, unless they say that they never raise. A source derives
+    from this class and overrides what it needs."""
 
     @property
     def page_bytes(self) -> int:
@@ -143,7 +143,7 @@ class SnapshotSource(Protocol[P, H]):
 
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:  # noqa: ARG002
         """Whether the held snapshot can no longer show the rows of one of these tables. Raises
-        AttemptOver if a later snapshot cannot, either."""
+        AttemptOver if a later snapshot could not show them either."""
         return False
 
     def recut(
@@ -225,8 +225,8 @@ class SnapshotSource(Protocol[P, H]):
         return None
 
     def transaction_image(self, position: P, kind: int, /) -> bytes:  # noqa: ARG002
-        """Return the image of the transaction that rows at a position, of a kind (`RowKind`), show;
-        empty: none."""
+        """Return the image of the transaction for rows of this `kind` (`RowKind`) at a position;
+        empty: they show no transaction."""
         return b""
 
     # -- records before the rows ---------------------------------------------------------------

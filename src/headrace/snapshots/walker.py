@@ -20,8 +20,8 @@ _UNKNOWN_ROW_BYTES = 200
 
 
 class Walker:
-    """Continues from the place of an offset: `table` is the number of the next table, `place` the
-    place in it."""
+    """Continues at the place in an offset: in the table with the number `table`, at `place` within
+    it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Walker:
             self._ordinal = number(place, "ordinal")
             if not self.finished and self._leaf >= len(tables[table].leaves):
                 raise ValueError(f"there is no leaf {self._leaf}")
-        self.row_bytes = 100
+        self.row_bytes = _UNKNOWN_ROW_BYTES
         """Bytes of a row of the last chunk, by the pages of its table."""
         self.chunk_rows = 1
         """The most rows of a chunk of that table."""
@@ -74,8 +74,8 @@ class Walker:
             self._leaf,
             self._lower,
             upper,
-            _marker(at_end=begins, of_run=table.opens),
-            _marker(at_end=ends, of_run=is_last),
+            _marker(applies=begins, of_run=table.opens),
+            _marker(applies=ends, of_run=is_last),
             min(self.chunk_rows, leaf.rows) if leaf.rows > 0 else self.chunk_rows,
         )
         self._ordinal += 1
@@ -103,7 +103,7 @@ class Walker:
         return upper if upper < leaf.pages else None
 
 
-def _marker(*, at_end: bool, of_run: bool) -> str:
-    if not at_end:
+def _marker(*, applies: bool, of_run: bool) -> str:
+    if not applies:
         return ""
     return "run" if of_run else "table"

@@ -12,6 +12,13 @@ from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
 
 
+def checkpoint_in(folder: Path) -> Path:
+    """Return the checkpoint of Spark in a state folder, which is the folder `checkpoint` in it; or
+    the folder itself, if it is a checkpoint of Spark."""
+    inner = folder / "checkpoint"
+    return folder if (folder / "offsets").is_dir() and not inner.is_dir() else inner
+
+
 def stored_offset(folder: Path) -> dict[str, Any] | None:
     """Return the source's offset after the last finished micro-batch; or, if no micro-batch is
     finished, the start of the first planned one, which has no rows. None if no offset can be read:
@@ -138,7 +145,9 @@ def refuse_torn(folder: Path) -> None:
             "spark.checkpoint_torn",
             f"Spark's log in {folder} has lost its end: micro-batch {torn[0].name} is not complete",
             f"Delete {' and '.join(map(str, torn))}: then the micro-batch is planned again, and "
-            f"the file sink replaces its part of it.",
+            f"the file sink replaces its part of it. If the micro-batch was already acknowledged "
+            f"to the database, the start may say that changes are lost: then a new checkpoint is "
+            f"needed.",
         )
 
 

@@ -20,13 +20,13 @@ def preload() -> None:
     import headrace.converters.configured
     import headrace.spark.data_source
     import headrace.spark.task  # noqa: F401
-    from headrace.connectors.registry import definitions, has_driver, left_out
+    from headrace.connectors.registry import definitions, has_driver, warns_of_errors
     from headrace.spark.kernels.compiled import load_compiled
     from headrace.spark.sinks.registry import import_worker_modules
 
     for definition in filter(has_driver, definitions()):
         for module in definition.worker_modules:
-            with left_out(f"The module {module}", definition):
+            with warns_of_errors(f"The module {module}", definition):
                 import_module(module)
     import_worker_modules()
     load_compiled()

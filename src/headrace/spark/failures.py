@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pyspark
+
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -16,12 +18,27 @@ if TYPE_CHECKING:
 
 # Texts in the query's exception after a worker, source process or sink process was killed.
 _SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
-_LOST_PROCESS = re.compile(
-    r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
-    r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
-    r"|Timed out while waiting for the Python worker|SocketTimeoutException"
-    r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
+_LOST_WORKER = re.compile(
+    r"Python worker exited unexpectedly|Python worker .*crashed"
+    r"|Timed out while waiting for the Python worker|Python worker failed to connect back"
 )
+_LOST_CONNECTION = re.compile(
+    r"EOFException|Connection reset|Broken pipe|SocketException|ClosedChannelException"
+    r"|AsynchronousCloseException|SocketTimeoutException|Reached the end of the stream"
+    r"|ConnectException"
+)
+_NO_MESSAGE = re.compile(r"\Anull\s*(?:\n|\Z)|terminated with exception: +(?:null )?SQLSTATE")
+"""The text of an exception without a message: in these versions of Spark, the end of the connection
+to a process."""
+_WITHOUT_MESSAGE = ("4.0.", "4.1.")
+_FRAME = "\n\tat "
+_FRAME_OF_PROCESS = re.compile(r"\tat (?:\S+/)?org\.apache\.spark\.(?:\w+\.)*python\.")
+_TRACEBACK = "Traceback (most recent call last)"
+_OTHER_ERROR = re.compile(
+    r"(?<![\w.])(?!(?:java\.(?:io|net|nio|lang|util)|org\.apache\.spark|py4j|pyspark)\.)"
+    r"(?:[a-z]\w*\.){2,}[A-Z]\w*(?:Exception|Error)\b"
+)
+"""An exception of a library: a sink has lost its connection, and not Spark."""
 _NOT_STARTED = re.compile("connect back")
 """Spark's message about a Python process that did not connect within the 10 seconds that it
 waits."""
@@ -49,7 +66,7 @@ def find_failure(text: str) -> HeadraceError:
     printed = HeadraceError.find_in(text)
     if printed is not None:
         return printed
-    if _LOST_PROCESS.search(text):
+    if _is_lost_process(text):
         return _process_lost(text)
     if _SECOND_QUERY in text:
         return HeadraceError(
@@ -62,6 +79,20 @@ def find_failure(text: str) -> HeadraceError:
         f"The streaming query failed: {essence(text)}",
         "Spark's log has the whole trace; the command line shows it with --debug.",
     )
+
+
+def _is_lost_process(text: str) -> bool:
+    """Return whether a query ended because a Python process of Spark did: Spark says so, or it lost
+    the connection to it. A sink may lose a connection, too: then there is an exception of Python
+    or of a library, or no class of Spark that talks to processes is in the trace, if it is known.
+    """
+    if _LOST_WORKER.search(text):
+        return True
+    if _NO_MESSAGE.search(text):
+        return pyspark.__version__.startswith(_WITHOUT_MESSAGE)
+    if not _LOST_CONNECTION.search(text) or _TRACEBACK in text or _OTHER_ERROR.search(text):
+        return False
+    return _FRAME not in text or _FRAME_OF_PROCESS.search(text) is not None
 
 
 def _process_lost(text: str) -> HeadraceError:
@@ -85,9 +116,11 @@ def _process_lost(text: str) -> HeadraceError:
 
 def _reason(text: str) -> str:
     """Return Spark's message about the process, without Java's classes; else the deepest cause that
-    has a message."""
-    named = [line.strip() for line in text.splitlines() if _LOST_PROCESS.search(line)]
-    of_worker = [line for line in named if "Python worker" in line]
+    has a message, if there is one."""
+    of_worker = [line.strip() for line in text.splitlines() if _LOST_WORKER.search(line)]
+    named = [line.strip() for line in text.splitlines() if _LOST_CONNECTION.search(line)]
+    if not of_worker and not named:
+        return "Spark gives no reason"
     last = (of_worker or named)[-1].removeprefix("Caused by: ")
     said = re.split(r"(?:xception|rror): ", last)[-1].strip(" .")
     return said[:_MOST]

@@ -21,7 +21,8 @@ class Metrics:
     `incremental` is an incremental snapshot's progress, with Debezium's names for its chunk (None:
     no incremental snapshot yet); `database` has the database's state of its log and of this reader
     (None: not read yet; the connector's guide lists the members); `oldest_unacknowledged_ms` is the
-    age of the oldest change that the database must still keep. `tables` are the figures of replicas
+    age of the oldest change that the database must still keep, `silent_ms` the time for which the
+    database has not answered a request. `tables` are the figures of replicas
     by their names, if the query's sink runs in this process. `source` has the labels `plugin` and
     `server` of Debezium's metrics."""
 
@@ -32,6 +33,7 @@ class Metrics:
     incremental: Mapping[str, Any] | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
+    silent_ms: int = 0
 
     @property
     def slot(self) -> Mapping[str, Any] | None:
@@ -61,14 +63,22 @@ def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:
 
 def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
     for source in progress.get("sources") or ():
-        latest = source_offset(source.get("latestOffset"))
-        figures = latest.get("metrics") if isinstance(latest, dict) else None
-        if isinstance(figures, dict):
-            yield Metrics(
-                figures["snapshot"],
-                figures["streaming"],
-                figures.get("database"),
-                figures.get("oldest_unacknowledged_ms"),
-                figures.get("incremental"),
-                source=figures.get("source") or {},
-            )
+        metrics = metrics_in(source_offset(source.get("latestOffset")))
+        if metrics is not None:
+            yield metrics
+
+
+def metrics_in(latest: object) -> Metrics | None:
+    """Return the metrics in the head of the log as a source reported it; None if it has none."""
+    figures = latest.get("metrics") if isinstance(latest, dict) else None
+    if not isinstance(figures, dict):
+        return None
+    return Metrics(
+        figures["snapshot"],
+        figures["streaming"],
+        figures.get("database"),
+        figures.get("oldest_unacknowledged_ms"),
+        figures.get("incremental"),
+        source=figures.get("source") or {},
+        silent_ms=int(figures.get("silent_ms") or 0),
+    )

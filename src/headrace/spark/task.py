@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from headrace.connect.rows import RowTable
     from headrace.converters.rows import Failed, SliceConverter
 
 _ROLES = ("key", "value", "header")
@@ -78,7 +79,7 @@ def read_slice(
     part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Return the slice's batches, in total order; `columns` as in `converter`."""
-    return (batch for batch, _ in read_slice_with_times(part, config, columns))
+    return (batch for batch, _, _ in _converted(part, config, columns))
 
 
 def read_slice_with_times(
@@ -86,14 +87,21 @@ def read_slice_with_times(
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
     """Yield the slice's batches as `read_slice`, each with the commit times of its records in the
     source: int64, microseconds since 1970-01-01 UTC, `rows.NULL` if unknown."""
+    for batch, rows, table in _converted(part, config, columns):
+        yield batch, table.transactions["commit_us"][table.rows["transaction"][rows]]
+
+
+def _converted(
+    part: Slice, config: ConnectorConfig, columns: pa.Schema | None
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray, RowTable]]:
+    """Yield the slice's batches, each with the row table of its records and their indexes in it."""
     batches = converter(config, columns).batches
     transforms, failures = chain(config)
     for read in part.read():
         failed = _failed(read, failures, config)
         records = failures.run(transforms, read)
         for batch, rows in batches(records, part.sequences, failed):
-            table = records[0].table
-            yield batch, table.transactions["commit_us"][table.rows["transaction"][rows]]
+            yield batch, rows, records[0].table
 
 
 def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]]:

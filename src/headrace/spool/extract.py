@@ -63,7 +63,10 @@ class InMemory:
             transactions = transactions.copy()
         segments: list[object] = [planned]
         moves = np.array([(part.start, part.end, 0, 0) for part in self.segments], np.int64)
-        _relocate(rows, transactions, moves)
+        if last - first < self.row_count:
+            _relocate(rows, transactions, moves)  # finds the segments that these rows need
+        else:
+            moves[:, 3] = 1
         for number in np.flatnonzero(moves[:, 3]):
             part = self.segments[number]
             segment = MappedSegment(part.path, part.token, part.start)

@@ -1,4 +1,4 @@
-"""The index of a segment: one row per record, their transactions, and the commits."""
+"""The index of a segment: one row per record, their transactions, and the ends of transactions."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class SegmentIndex:
         )
 
     def grow(self) -> None:
-        """Make room where less than a quarter is left after the valid entries."""
+        """Double each table of which less than a quarter is left after the valid entries."""
         self.make_room(self.row_count, self.transaction_count, self.end_count)
 
     def make_room(self, rows: int, transactions: int, ends: int) -> None:
-        """Make room where less than a quarter is left after so many entries, which the writer has
-        written but possibly not yet counted as valid."""
+        """Double each table of which less than a quarter is left after so many entries, which the
+        writer has written but possibly not yet counted as valid."""
         for name, count in (("rows", rows), ("transactions", transactions), ("ends", ends)):
             table: np.ndarray = getattr(self, name)
             if count + 8 > len(table) * 3 // 4:
@@ -99,5 +99,5 @@ class SegmentIndex:
         return self.transactions[: self.transaction_count]
 
     def ends_now(self) -> np.ndarray:
-        """The valid commits."""
+        """The valid ends of transactions: one per commit."""
         return self.ends[: self.end_count]

@@ -7,12 +7,14 @@ import mmap
 import os
 import sys
 import tempfile
+import weakref
 from pathlib import Path
 
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.errors import HeadraceError
+from headrace.spool.idle_memory import IdleMemory, MappedFile
 
 SEGMENT_BYTES = 16 << 20
 TOKEN_BYTES = 16
@@ -29,25 +31,29 @@ class Segment:
     never overlap and are never reused. A `path` can be reused by a later segment, so each segment
     ends with a `token` of its own, which readers compare.
 
+    With `idle`, it may get the memory of a dropped segment, which still has the bytes of that one
+    and may be larger than `size`; and a later segment may get its memory.
+
     Raises HeadraceError("spool.full") when neither memory nor disk has room.
     """
 
-    def __init__(self, start: int, size: int, *, on_disk: bool = False) -> None:
+    def __init__(
+        self, start: int, size: int, *, on_disk: bool = False, idle: IdleMemory | None = None
+    ) -> None:
         self.start = start
-        self.size = (size + PADDING + TOKEN_BYTES + _PAGE - 1) // _PAGE * _PAGE
         self.token = os.urandom(TOKEN_BYTES)
         self.on_disk = on_disk
-        self._file = None if on_disk else _memory_file()
-        if self._file is None:
-            self._file, self._path = _disk_file()
+        self._idle = None if on_disk or sys.platform != "linux" else idle
+        size = (size + PADDING + TOKEN_BYTES + _PAGE - 1) // _PAGE * _PAGE
+        used_before = None if self._idle is None else self._idle.take(size)
+        if used_before is None:
+            self._file, self._path = _new_file(size, on_disk=on_disk)
+            self.map = mmap.mmap(self._file, size)
         else:
-            self._path = Path(f"/proc/{os.getpid()}/fd/{self._file}")
-        try:
-            os.posix_fallocate(self._file, 0, self.size)
-        except OSError as error:
-            os.close(self._file)
-            raise _full(error, self.size) from error
-        self.map = mmap.mmap(self._file, self.size)
+            self._file, self.map = used_before.file, used_before.map
+            self._path = _path_of(self._file)
+        self._is_dropped = False
+        self.size = len(self.map)
         self.map[-TOKEN_BYTES:] = self.token
         self.array = np.frombuffer(self.map, np.uint8)
         self.base = address_of(self.array)
@@ -68,19 +74,47 @@ class Segment:
         return str(self._path)
 
     def drop(self) -> None:
-        """Free the memory as soon as nothing in this process refers to it; readers that mapped it
-        keep their view."""
-        if self._file is not None:
+        """Free the memory, or give it to later segments, as soon as nothing in this process refers
+        to it; readers that mapped it keep their view."""
+        if self._is_dropped:
+            return
+        self._is_dropped = True
+        if self._idle is None:
             os.close(self._file)
-            self._file = None
-            if sys.platform != "linux":
-                self._path.unlink(missing_ok=True)
+        else:
+            # The file keeps its path until nothing refers to this segment.
+            self.map[-TOKEN_BYTES:] = bytes(TOKEN_BYTES)
+            given = weakref.finalize(self, self._idle.give, MappedFile(self._file, self.map))
+            given.atexit = False
+        if sys.platform != "linux":
+            self._path.unlink(missing_ok=True)
+
+
+def _new_file(size: int, *, on_disk: bool) -> tuple[int, Path]:
+    """Return a new file of that size, in memory if it may be there, and its path."""
+    memory_file = None if on_disk else _memory_file()
+    file, path = _disk_file() if memory_file is None else (memory_file, _path_of(memory_file))
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        os.close(file)
+        raise _full(error, size) from error
+    return file, path
+
+
+def _path_of(file: int) -> Path:
+    return Path(f"/proc/{os.getpid()}/fd/{file}")
 
 
 def _memory_file() -> int | None:
     if sys.platform != "linux":
         return None
-    return os.memfd_create("headrace-spool", os.MFD_CLOEXEC)
+    memory_file = os.memfd_create("headrace-spool", os.MFD_CLOEXEC)
+    try:
+        # The kernel counts only files that were opened by `open`, see IdleMemory.
+        return os.open(_path_of(memory_file), os.O_RDWR | os.O_CLOEXEC)
+    finally:
+        os.close(memory_file)
 
 
 def _disk_file() -> tuple[int, Path]:
@@ -91,7 +125,7 @@ def _disk_file() -> tuple[int, Path]:
         raise _full(error, 0) from error
     if sys.platform == "linux":
         Path(name).unlink()  # reached through /proc, and gone with this process
-        return number, Path(f"/proc/{os.getpid()}/fd/{number}")
+        return number, _path_of(number)
     return number, Path(name)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING
+from headrace.spool.idle_memory import IdleMemory
 from headrace.spool.index import SegmentIndex
 from headrace.spool.segment import SEGMENT_BYTES, Segment
 
@@ -39,6 +40,7 @@ class Spool:
 
     The bound is for log and index together. It limits reading ahead, never a range that is being
     replayed (`unbounded`), nor a row that is larger than the bound: segments past it go to disk.
+    Up to a quarter of the bound is memory of dropped segments, kept for later ones.
     """
 
     def __init__(self, end_dtype: np.dtype, max_bytes: int) -> None:
@@ -48,6 +50,7 @@ class Spool:
         self.unbounded = False
         self._end_dtype = end_dtype
         self._next = _FIRST_ADDRESS
+        self._idle = IdleMemory(max_bytes // 4)
 
     def bytes(self) -> int:
         """Return the bytes taken in memory and on disk."""
@@ -72,9 +75,11 @@ class Spool:
     def add(self, size: int) -> Piece:
         """Add a segment of at least `size` bytes after the last one and return it."""
         size = max(size, SEGMENT_BYTES)
-        on_disk = bool(self.pieces) and self.memory_bytes() + size > self.max_bytes
+        in_memory = self.memory_bytes() + size
+        on_disk = bool(self.pieces) and in_memory > self.max_bytes
         with self.lock:
-            segment = Segment(self._next, size, on_disk=on_disk)
+            self._idle.limit(max(0, self.max_bytes - in_memory))
+            segment = Segment(self._next, size, on_disk=on_disk, idle=self._idle)
             self._next = segment.end
             last = self.pieces[-1].index if self.pieces else None
             index = SegmentIndex(self._end_dtype) if last is None else SegmentIndex.like(last)
@@ -83,10 +88,12 @@ class Spool:
         return piece
 
     def reserve(self, size: int) -> Segment:
-        """Return memory that is not part of the log, at addresses of its own; the caller drops
-        it."""
+        """Return memory of at least `size` bytes that is not part of the log, at addresses of its
+        own; the caller drops it."""
+        # Sizes of ranges vary: rounded up by at most a quarter, they fit into one another's memory.
+        step = 1 << max(size.bit_length() - 3, 0)
         with self.lock:
-            segment = Segment(self._next, size)
+            segment = Segment(self._next, -(-size // step) * step, idle=self._idle)
             self._next = segment.end
         return segment
 
@@ -109,4 +116,5 @@ class Spool:
             for piece in self.pieces:
                 piece.segment.drop()
             self.pieces.clear()
+            self._idle.close()
             self.lock.notify_all()

@@ -136,6 +136,11 @@ class LogReader(Protocol):
         that waits for the log returns at once. Any thread."""
         return
 
+    def unanswered_seconds(self) -> float:
+        """Return how long the database has not answered a request of this reader; 0: it has, or
+        each `read_into` waits for an answer. Any thread."""
+        return 0.0
+
     def judged(self, error: HeadraceError, place: int) -> HeadraceError:  # noqa: ARG002
         """Return the error of this reader, after everything up to `place` was handed out (rows
         that were received after it may not have been); not retriable if continuing from there would

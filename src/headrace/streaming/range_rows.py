@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from headrace.connect.rows import ORDER, ROW, TRANSACTION
 from headrace.offsets.offset import Offset, P
 from headrace.spool.extract import Inline, InMemory, SegmentPart, pack_inline, relocate
-from headrace.spool.plan import by_hash, by_position, write_plan
+from headrace.spool.plan import by_hash, by_position, plan_bytes, tables_of, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
 from headrace.streaming.facts import EventSettings, Facts
@@ -44,18 +44,34 @@ class PieceRows:
 @dataclass
 class RangeRows:
     """Rows of a range in log order, their transactions, their `orders` if transactions are counted,
-    the segments that their addresses point into, and the relations they refer to."""
+    the segments that their addresses point into, and the relations they refer to. `plan` is the
+    plan in whose memory these tables are, None if they have memory of their own."""
 
     rows: np.ndarray
     transactions: np.ndarray
     orders: np.ndarray | None
     segments: list[Segment]
     relations: dict[int, Facts]
+    plan: Segment | None = None
 
     @staticmethod
-    def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
-        """Copy the rows of several pieces into one table."""
-        rows = _together([part.rows for part in parts], ROW)
+    def of(
+        parts: Sequence[PieceRows],
+        versions: Sequence[Facts],
+        *,
+        counted: bool,
+        reserve: Callable[[int], Segment] | None = None,
+    ) -> RangeRows:
+        """Copy the rows of several pieces into one table, in memory that `reserve` returns."""
+        transactions = [part.transactions for part in parts]
+        rows_of_parts = [part.rows for part in parts]
+        plan: Segment | None = None
+        tables: tuple[np.ndarray | None, ...] = (None, None, None)
+        if reserve is not None:
+            row_count, transaction_count = sum(map(len, rows_of_parts)), sum(map(len, transactions))
+            plan = reserve(plan_bytes(row_count, transaction_count, counted=counted))
+            tables = tables_of(plan, row_count, transaction_count, counted=counted)
+        rows = _together(rows_of_parts, ROW, tables[0])
         at = before = 0
         for part in parts:
             count = part.last - part.first
@@ -65,17 +81,25 @@ class RangeRows:
             before += len(part.transactions)
         return RangeRows(
             rows,
-            _together([part.transactions for part in parts], TRANSACTION),
-            _together([part.orders for part in parts], ORDER) if counted else None,
+            _together(transactions, TRANSACTION, tables[1]),
+            _together([part.orders for part in parts], ORDER, tables[2]) if counted else None,
             [part.piece.segment for part in parts],
             {index: versions[index] for index in present_relations(rows)},
+            plan,
         )
 
 
-def _together(tables: Sequence[np.ndarray], kind: np.dtype) -> np.ndarray:
-    """Copy tables of one dtype into one, as bytes: numpy copies structures field after field."""
-    raw = [np.ascontiguousarray(table).view(np.uint8) for table in tables]
-    return np.concatenate([np.zeros(0, np.uint8), *raw]).view(kind)
+def _together(
+    tables: Sequence[np.ndarray], kind: np.dtype, target: np.ndarray | None
+) -> np.ndarray:
+    """Copy tables of one dtype into one, the `target` if it is not None: as bytes, because numpy
+    copies structures field after field."""
+    raw = [np.zeros(0, np.uint8)]
+    raw += [np.ascontiguousarray(table).view(np.uint8) for table in tables]
+    if target is None:
+        return np.concatenate(raw).view(kind)
+    np.concatenate(raw, out=target.view(np.uint8))
+    return target
 
 
 @dataclass(frozen=True)
@@ -87,16 +111,23 @@ class Cutter:
     lookup: Lookup | None
 
     def in_memory(
-        self, range_rows: RangeRows, end: Offset[P], settings: EventSettings
-    ) -> tuple[Segment, list[LogSlice]]:
-        """Return slices that name segments, and the plan, which the caller drops."""
+        self,
+        range_rows: RangeRows,
+        end: Offset[P],
+        settings: EventSettings,
+        reserve: Callable[[int], Segment],
+    ) -> list[LogSlice]:
+        """Return slices that name segments and the plan: that of the rows, or another one in memory
+        that `reserve` returns."""
         rows, transactions = range_rows.rows, range_rows.transactions
         order = None
         if end.order == "position":
             spans = by_position(rows["size"], end.slices)
         else:
             order, spans = by_hash(rows["hash"], end.slices)
-        plan = write_plan(rows, transactions, range_rows.orders, order)
+        plan = range_rows.plan
+        if plan is None or order is not None:
+            plan = write_plan(rows, transactions, range_rows.orders, order, reserve)
         data = InMemory(
             plan.path,
             plan.token,
@@ -106,7 +137,7 @@ class Cutter:
             counted=range_rows.orders is not None,
         )
         planned = plan.array[: rows.nbytes].view(ROW)
-        return plan, [
+        return [
             self._slice(data, span, planned[slice(*span)], range_rows, end, settings)
             for span in spans
         ]

@@ -34,6 +34,8 @@ def rows_until(rows: np.ndarray, position: Position) -> int:
     """Return how many of `rows` (in log order) are delivered at `position`."""
     if len(rows) == 0 or not _delivered(rows[:1], position)[0]:
         return 0
+    if _delivered(rows[-1:], position)[0]:
+        return len(rows)
     return bisect_left(
         range(len(rows)), True, key=lambda row: not _delivered(rows[row : row + 1], position)[0]
     )
@@ -110,13 +112,13 @@ class Backlog(Generic[P]):
         `cut_open`, only part of a transaction that may still fit.
         """
         self._grow(pieces)
-        upto, more = self._upto()
-        boundary = self._boundary(upto)
+        up_to, more = self._up_to()
+        boundary = self._boundary(up_to)
         if boundary is not None:
             count, end = boundary
             return RangeEnd(end, self._bytes_until(count), count)
         if self._count and (more or cut_open):
-            count, row = self._cut(upto)
+            count, row = self._cut(up_to)
             inside = self.after.inside(row)
             if inside is not None:
                 return RangeEnd(inside, self._bytes_until(count), count)
@@ -157,7 +159,7 @@ class Backlog(Generic[P]):
         limit = self.limit
         return self._total > limit.max_bytes or 0 < limit.max_rows < self._count
 
-    def _upto(self) -> tuple[int, bool]:
+    def _up_to(self) -> tuple[int, bool]:
         """Return how many rows the limit and the next barrier allow, and whether more rows exist
         (or a barrier ends the range)."""
         allowed = self._rows_within(self.limit.max_bytes)
@@ -182,13 +184,13 @@ class Backlog(Generic[P]):
         inside = int(np.searchsorted(self._totals[array], size, side="right"))
         return self._total_starts[array] + inside
 
-    def _boundary(self, upto: int) -> tuple[int, P] | None:
-        """Return the last commit with at most `upto` rows before it."""
+    def _boundary(self, up_to: int) -> tuple[int, P] | None:
+        """Return the last commit with at most `up_to` rows before it."""
         for part in reversed(self._parts):
-            if part.before > upto:
+            if part.before > up_to:
                 continue
             ends = part.piece.index.ends_now()
-            last = int(np.searchsorted(ends["rows"], upto - part.before + part.first, "right")) - 1
+            last = int(np.searchsorted(ends["rows"], up_to - part.before + part.first, "right")) - 1
             if last < 0:
                 continue
             end = ends[last]
@@ -210,15 +212,15 @@ class Backlog(Generic[P]):
                 return part.before + int(end["rows"]) - part.first, after.after(end)
         return None
 
-    def _cut(self, upto: int) -> tuple[int, np.void]:
-        """Return the largest count of rows ≤ `upto` that does not divide the records of one message
-        (if the first message alone is too large: the count after it), and the last row. The records
-        of one message are in one piece."""
-        upto = max(upto, 1)
+    def _cut(self, up_to: int) -> tuple[int, np.void]:
+        """Return the largest count of rows ≤ `up_to` that does not divide the records of one
+        message (if the first message alone is too large: the count after it), and the last row. The
+        records of one message are in one piece."""
+        up_to = max(up_to, 1)
         parts = [part for part in self._parts if part.count]
-        number = bisect_left(parts, upto, key=lambda part: part.before) - 1
+        number = bisect_left(parts, up_to, key=lambda part: part.before) - 1
         rows = parts[number].rows()
-        count = upto - parts[number].before
+        count = up_to - parts[number].before
         while 0 < count < len(rows) and _same_message(rows, count - 1, count):
             count -= 1
         if count == 0 and number > 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,22 +20,23 @@ from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.log_reader import LogReader, Received
 
 _LONGEST_WAIT_SECONDS = 0.25
-_LEAST_READ_BYTES = 4096
+_MIN_READ_BYTES = 4096
 """Least free bytes of a segment; with fewer, the next segment begins."""
 
 
 @dataclass(frozen=True)
 class StreamState:
     """The state of a stream: whether it is connected, how many row changes made no record, how many
-    bytes of log were received and not delivered, the limit of these, and the commit time
-    (microseconds since 1970) of the oldest change that was not acknowledged to the database; None:
-    no such change."""
+    bytes of log were received and not delivered, the limit of these, the commit time (microseconds
+    since 1970) of the oldest change that was not acknowledged to the database (None: no such
+    change), and for how many seconds the database has not answered."""
 
     connected: bool
     filtered: int
     queued_bytes: int
     largest_queue_bytes: int
     oldest_unacknowledged_us: int | None
+    silent_seconds: float = 0.0
 
 
 class Receiver:
@@ -65,6 +67,7 @@ class Receiver:
         self._counts = counts
         self._collections = collections
         self._piece: Piece | None = None
+        self._awaits_since: float | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-receiver", daemon=True)
 
@@ -81,6 +84,14 @@ class Receiver:
         """Return whether the log is open, as far as is known."""
         return self._thread.is_alive() and self.error is None
 
+    def silent_seconds(self) -> float:
+        """Return for how many seconds the database has not answered; 0: it has, or nothing is read
+        because the spool is full."""
+        since = self._awaits_since
+        if since is None:
+            return 0.0
+        return max(time.monotonic() - since, self._reader.unanswered_seconds())
+
     def close(self) -> None:
         """Stop and close the reader; waits at most five seconds."""
         self._stop.set()
@@ -92,6 +103,7 @@ class Receiver:
 
     def _run(self) -> None:
         try:
+            self._awaits_since = time.monotonic()
             self._reader.open()
             self._receive()
         except HeadraceError as error:
@@ -119,6 +131,7 @@ class Receiver:
                 indexed = self._reader.index(self._piece, publish, seconds)
                 continue
             target = self._room()
+            self._awaits_since = None if target is None else time.monotonic()
             if target is None:
                 with self._spool.lock:
                     self._spool.lock.wait(0.05)
@@ -143,9 +156,9 @@ class Receiver:
         if piece is not None:
             free = piece.segment.capacity - piece.written
             lacking = unit - (piece.written - self._reader.indexed)
-            if free >= max(lacking, _LEAST_READ_BYTES):
+            if free >= max(lacking, _MIN_READ_BYTES):
                 return _unwritten(piece)
-        size = unit + self._reader.transaction_image[1] + _LEAST_READ_BYTES
+        size = unit + self._reader.transaction_image[1] + _MIN_READ_BYTES
         return None if self._backpressure.waits(size) else _unwritten(self._roll(size))
 
     def _roll(self, size: int) -> Piece:

@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.kernels.memory import address_of
 from headrace.errors import HeadraceError
 from headrace.streaming.changes.kernels import row_kernel
-from headrace.streaming.changes.kernels.key_kernel import MOST_COLUMNS
+from headrace.streaming.changes.kernels.key_kernel import MAX_COLUMNS
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.changes.unchanged import compared_columns
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts
@@ -47,11 +47,11 @@ class RelationVersions:
     def append(self, facts: Facts, *, captured: bool = True) -> int:
         """Add a version; return its number. Rows of a version that is not `captured` are left
         out. Raises HeadraceError("streaming.too_many_columns")."""
-        if captured and len(facts.cell_names) > MOST_COLUMNS:
+        if captured and len(facts.cell_names) > MAX_COLUMNS:
             raise HeadraceError(
                 "streaming.too_many_columns",
                 f"{facts.collection} has {len(facts.cell_names)} columns, and records of more than "
-                f"{MOST_COLUMNS} columns cannot be read",
+                f"{MAX_COLUMNS} columns cannot be read",
                 "Leave columns out by column.exclude.list, or the table by table.exclude.list.",
             )
         index = len(self.facts)

@@ -84,7 +84,10 @@ class FactsPacker:
 def relations_in(
     rows: np.ndarray, relations: Mapping[int, Facts], pack: Callable[..., PackedFacts]
 ) -> dict[int, PackedFacts]:
-    """Return the packed facts of the relations that `rows` refer to."""
+    """Return the packed facts of those of the `relations` that `rows` refer to: all refer to one of
+    them."""
+    if len(relations) == 1 and len(rows):
+        return {index: pack(facts) for index, facts in relations.items()}
     return {index: pack(relations[index]) for index in present_relations(rows)}
 
 
@@ -93,7 +96,6 @@ def present_relations(rows: np.ndarray) -> list[int]:
     versions = rows["relation"]
     if len(versions) == 0:
         return []
-    first, last = int(versions.min()), int(versions.max())
-    if first == last:
-        return [first]
+    if np.all(versions == versions[0]):
+        return [int(versions[0])]
     return [int(version) for version in np.flatnonzero(np.bincount(versions))]

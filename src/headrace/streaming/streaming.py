@@ -369,7 +369,13 @@ class Streaming(Generic[P]):
         the database sends a range that is planned again once more)."""
         self._await(start, end)
         parts = self._parts(start, end)
-        range_rows = RangeRows.of(parts, self.versions.facts, counted=self._counts is not None)
+        in_order = end.slices == 1 or end.order == "position"
+        range_rows = RangeRows.of(
+            parts,
+            self.versions.facts,
+            counted=self._counts is not None,
+            reserve=self._reserve if parts and in_order and not self._options.inline else None,
+        )
         if self._marks is not None:
             self._marks.write(range_rows.transactions, end.position)
         if self._counts is not None:
@@ -382,12 +388,10 @@ class Streaming(Generic[P]):
             return []
         if self._options.inline:
             return list(self._cutter.inline(range_rows, end, self._settings))
-        plan, slices = self._cutter.in_memory(range_rows, end, self._settings)
-        self._plans.append(plan)
-        return list(slices)
+        return list(self._cutter.in_memory(range_rows, end, self._settings, self._reserve))
 
     def _reserve(self, size: int) -> Segment:
-        """Return memory for images of one range."""
+        """Return memory for the rows or images of one range."""
         segment = self.spool.reserve(size)
         self._plans.append(segment)
         return segment
@@ -396,8 +400,8 @@ class Streaming(Generic[P]):
         last = int(rows["relation"][-1])
         topics = {last: self.versions.facts[last].topic}
         self._metrics.saw(rows, transactions, topics, ends_inside=end.transaction is not None)
-        upto = end.committed if end.transaction is None else end.transaction + 1
-        self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
+        up_to = end.committed if end.transaction is None else end.transaction + 1
+        self._unacknowledged.planned(up_to, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def state(self) -> StreamState:
         """Return the stream's state for metrics."""
@@ -409,6 +413,7 @@ class Streaming(Generic[P]):
             queued_bytes,
             self.spool.max_bytes,
             self._unacknowledged.oldest(),
+            self.receiver.silent_seconds(),
         )
 
     def _parts(self, start: Offset[P], end: Offset[P]) -> list[PieceRows]:

@@ -22,11 +22,11 @@ class Unacknowledged:
         """Note that everything up to `place` is acknowledged."""
         self._acknowledged = max(self._acknowledged, place)
 
-    def planned(self, upto: int, commit_us: int) -> None:
-        """Note that a range was planned: it is acknowledged with the place `upto`, and its first
+    def planned(self, up_to: int, commit_us: int) -> None:
+        """Note that a range was planned: it is acknowledged with the place `up_to`, and its first
         change was committed at `commit_us` (since 1970)."""
-        if not self._planned or self._planned[-1][0] < upto:
-            self._planned.append((upto, commit_us))
+        if not self._planned or self._planned[-1][0] < up_to:
+            self._planned.append((up_to, commit_us))
 
     def oldest(self) -> int | None:
         """Return the commit time (µs since 1970) of the oldest change that is not acknowledged;

@@ -20,10 +20,10 @@ class Traces:
     statements: list[str] = field(default_factory=list)
 
     def expect(self, undo: str) -> None:
-        """Record the statement that removes the object of the next statement."""
+        """Record the statement that removes what the next statement creates."""
         self.statements.append(undo)
 
-    def refused(self, undo: str) -> None:
+    def forget(self, undo: str) -> None:
         """Forget an object that the database did not create."""
         self.statements.remove(undo)
 
@@ -67,13 +67,13 @@ def exists(place: str, names: list[str]) -> HeadraceError:
     dropped."""
     return HeadraceError(
         "support.workload_exists",
-        f"--workload makes tables of its own in {place}, where these are already: "
+        f"--workload creates tables in {place}, where tables with these names already exist: "
         f"{', '.join(sorted(names))}",
         "Drop them if an earlier workload left them, or leave --workload out.",
     )
 
 
-def refused(place: str, reason: str, remedy: str) -> HeadraceError:
+def refusal(place: str, reason: str, remedy: str) -> HeadraceError:
     """The error of a database that does not let the user create the workload's objects."""
     return HeadraceError(
         "support.workload_refused",

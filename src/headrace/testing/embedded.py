@@ -89,11 +89,8 @@ class PostgresServer(Server):
     def execute(
         self, sql: str, parameters: Any = None, *, database: str = "postgres"
     ) -> list[tuple[Any, ...]]:
-        """Run `sql` (several statements are allowed without parameters); returns the last result's
-        rows.
-
-        Several statements without parameters run in one transaction, as in psql's `-c`.
-        """
+        """Run `sql` and return the rows of the last result. Without parameters, `sql` may contain
+        several statements, which run in one transaction, as in psql's `-c`."""
         with self.connect(database) as connection:
             cursor = connection.execute(sql.encode(), parameters)
             while cursor.nextset():
@@ -154,7 +151,7 @@ class PostgresServer(Server):
             raise ConnectionError(f"the server of {directory} has the port {self.port}")
 
     def _port_taken(self, words: str) -> bool:
-        # A killed server's shared memory also exists for a moment longer.
+        # "in use" is also said of the shared memory of a killed server, which remains for a moment.
         return any(sign in words for sign in ("in use", "lock file", "could not bind"))
 
     def _is_error(self, line: str) -> bool:
@@ -174,14 +171,21 @@ def _binaries(version: int) -> Path:
     installation = Path(package.origin).resolve().parent / _FOLDERS[version]
     if os.geteuid() == 0 and not _open_to_all(installation):
         # A virtual environment below /root: the unprivileged user needs a copy that it can read.
-        copy = Path(tempfile.gettempdir()) / f"headrace-{_FOLDERS[version]}-{_package_version()}"
-        if not copy.exists() or copy.stat().st_uid != 0:
+        folder = Path(tempfile.gettempdir()) / f"headrace-{_FOLDERS[version]}-{_package_version()}"
+        if not folder.exists():
             staging = Path(tempfile.mkdtemp(prefix="headrace-pginstall-"))
             shutil.copytree(installation, staging / "copy", symlinks=True)
             with contextlib.suppress(OSError):
-                (staging / "copy").rename(copy)
+                (staging / "copy").rename(folder)
             shutil.rmtree(staging, ignore_errors=True)
-        installation = copy
+        if folder.lstat().st_uid != 0:
+            raise HeadraceError(
+                "embedded.directory",
+                f"{folder} belongs to another user than root, who could have changed the server's "
+                "programs in it",
+                "Remove it, or set TMPDIR to another folder that all users may enter.",
+            )
+        installation = folder
     return installation / "bin"
 
 

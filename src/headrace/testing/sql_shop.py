@@ -13,7 +13,7 @@ from typing import Any, cast
 from headrace.testing.shop import CONVERTERS, GOODS, Shop, first_customers, first_products
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
-"""Runs a statement with values instead of its question marks; returns the rows."""
+"""Runs a statement with values for its `?` markers; returns the rows."""
 Transaction = Callable[[], AbstractContextManager[Execute]]
 """Returns a context manager of a transaction."""
 
@@ -29,8 +29,9 @@ items."""
 
 
 def transactions(connect: Callable[[], AbstractContextManager[Any]], marker: str) -> Transaction:
-    """Return a function that begins a transaction on a new DB-API connection of `connect`, whose
-    context is the transaction; `marker` is the parameter marker in its statements."""
+    """Return a Transaction on a new DB-API connection of `connect`; leaving the connection's
+    context ends the transaction. `marker` is the parameter marker in the connection's
+    statements."""
 
     @contextmanager
     def transaction() -> Iterator[Execute]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.errors import HeadraceError
 
-MOST_CHARACTERS = 16_000_000
+MAX_CHARACTERS = 16_000_000
 
 
 @dataclass
@@ -15,7 +15,7 @@ class PathLengths:
     """The remaining characters of paths for one record. A field with a long name lengthens the path
     of each field below it."""
 
-    left: int = MOST_CHARACTERS
+    left: int = MAX_CHARACTERS
 
     def take(self, path: str) -> str:
         """Count and return the path. Raises HeadraceError("transforms.paths_too_long")."""
@@ -23,7 +23,7 @@ class PathLengths:
         if self.left < 0:
             raise HeadraceError(
                 "transforms.paths_too_long",
-                f"the paths of a record's fields have more than {MOST_CHARACTERS:,} characters",
+                f"the paths of a record's fields have more than {MAX_CHARACTERS:,} characters",
                 "Rename the outer field that has the long name, or leave it out.",
             )
         return path

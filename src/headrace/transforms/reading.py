@@ -27,7 +27,7 @@ from headrace.transforms.transform import Declaration, Predicate, SharesHeaders,
 from headrace.transforms.unwrapping.added_fields import STRUCTS
 
 T = TypeVar("T")
-_COMPATIBILITY, _MOST_CELLS = "headrace.compatibility", "headrace.record.max.cells"
+_COMPATIBILITY, _MAX_CELLS = "headrace.compatibility", "headrace.record.max.cells"
 """Options that transforms inherit from their connector unless they are given."""
 _OF_EVERY = ("predicate", "negate")
 _METHODS = {"transforms": "apply", "predicates": "matches"}
@@ -47,7 +47,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
     reading = _ChainReading(
         {
             _COMPATIBILITY: str(config.headrace_compatibility),
-            _MOST_CELLS: str(config.headrace_record_max_cells),
+            _MAX_CELLS: str(config.headrace_record_max_cells),
         },
         _unknown_fail(config),
     )

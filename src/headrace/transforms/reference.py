@@ -8,10 +8,15 @@ from functools import cache
 from typing import Any
 
 from headrace.config.describe import Row, describe_rows
-from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.json_form import apply_json
-from headrace.transforms.registry import find_transform, predicates, short_name, transforms
+from headrace.transforms.registry import (
+    added_transforms,
+    find_transform,
+    predicates,
+    short_name,
+    transforms,
+)
 from headrace.transforms.transform import Declaration
 
 _HEAD = """# Transforms and predicates
@@ -51,6 +56,7 @@ def index() -> str:
     parts = [_HEAD]
     parts += _table("Transforms", transforms())
     parts += [_PREDICATES, *_table("Predicates", predicates())]
+    parts += _table_of_added()
     return "\n".join(parts) + "\n"
 
 
@@ -60,17 +66,23 @@ def pages() -> dict[str, str]:
 
 
 def page_of(name: str) -> str:
-    """Return the page of a transform or predicate by its class or short name. Raises HeadraceError
-    as `find_transform`."""
+    """Return the page of a transform or predicate by its class or short name, or of a transform of
+    another package or module by its type. Raises HeadraceError as `find_transform`."""
+    listed = _find_listed(name)
+    return _page_of_added(name, find_transform(name)) if listed is None else _page(*listed)
+
+
+def require_known(name: str) -> None:
+    """Raise HeadraceError as `find_transform` if no transform or predicate has the name."""
+    if _find_listed(name) is None:
+        find_transform(name)
+
+
+def _find_listed(name: str) -> tuple[str, list[_Entry]] | None:
     for _, short, entries in _listed():
         if name.partition("$")[0] == short or name in (java_class for java_class, _ in entries):
-            return _page(short, entries)
-    find_transform(name)
-    raise HeadraceError(
-        "describe.no_page",
-        f"{name} is a user's own transform, and has no page",
-        "Its declaration has its options.",
-    )
+            return short, entries
+    return None
 
 
 def short_names() -> dict[str, str]:
@@ -80,8 +92,10 @@ def short_names() -> dict[str, str]:
 
 @cache
 def options_of_all() -> dict[str, list[Row]]:
-    """Return the options of each transform and predicate, by its short name."""
-    return {name: describe_rows(entries[0][1].options) for _, name, entries in _listed()}
+    """Return the options of each transform and predicate, by its short name, then those of other
+    packages' transforms."""
+    declared = {name: entries[0][1] for _, name, entries in _listed()} | dict(added_transforms())
+    return {name: describe_rows(declaration.options) for name, declaration in declared.items()}
 
 
 def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:
@@ -108,12 +122,34 @@ def _group(java_class: str) -> str:
 
 def _table(head: str, declared: Iterable[_Entry]) -> Iterator[str]:
     names = {short_name(java_class).partition("$")[0] for java_class, _ in declared}
-    yield f"| {head} | Of | |\n|---|---|---|"
+    yield f"| {head} | Origin | |\n|---|---|---|"
     for path, name, entries in _listed():
         if name in names:
             meaning = entries[0][1].meaning.replace("|", "\\|")
             yield f"| [{name}]({path}) | {_group(entries[0][0])} | {meaning} |"
     yield ""
+
+
+def _table_of_added() -> Iterator[str]:
+    rows = [f"| {name} | {_cell(declared.meaning)} |" for name, declared in added_transforms()]
+    if rows:
+        yield "| Transforms of other packages | |\n|---|---|"
+        yield from (*rows, "")
+
+
+def _cell(text: str) -> str:
+    """Return a text of another package as a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _page_of_added(name: str, declaration: Declaration[Any]) -> str:
+    parts = [f"# {name}\n", f"{declaration.meaning}\n"]
+    options = [*_options(declaration)]
+    if options:
+        parts += ["## Options\n", *options]
+    if declaration.example is not None:
+        parts += ["## Example\n", *_example(name, declaration)]
+    return "\n".join(parts)
 
 
 def _page(name: str, entries: list[_Entry]) -> str:
@@ -161,10 +197,11 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
 
 
 def properties(example: Example, java_class: str) -> dict[str, str]:
-    """Return the properties of a transform with the example's options; those of a predicate select
-    the records that Kafka's Filter drops."""
-    name = short_name(java_class)
+    """Return the properties of a transform (by its class, or the type of another package's) with
+    the example's options; those of a predicate select the records that Kafka's Filter drops."""
     is_predicate = java_class in dict(predicates())
+    is_built_in = is_predicate or java_class in dict(transforms())
+    name = short_name(java_class) if is_built_in else java_class
     prefix = "predicates.p." if is_predicate else "transforms.t."
     chain = {"transforms": "t"}
     if is_predicate:

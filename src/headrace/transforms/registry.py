@@ -7,6 +7,7 @@ name of an entry point of the group `headrace.transforms`, or `module:name` of a
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -15,6 +16,8 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.transforms.transform import Declaration, FunctionTransform, Predicate, Transform
+
+log = logging.getLogger(__name__)
 
 GROUP = "headrace.transforms"
 """The entry point group of other packages: a Declaration, or a function `(records, options)`."""
@@ -110,6 +113,16 @@ def transforms() -> Iterator[tuple[str, Declaration[Transform]]]:
         yield java_class, _built_in(_TRANSFORMS[java_class])
 
 
+def added_transforms() -> Iterator[tuple[str, Declaration[Transform]]]:
+    """Yield the transforms of other packages by the names of their entry points. One that cannot be
+    loaded is left out with a warning."""
+    for name, place in _added().items():
+        try:
+            yield name, _declaration(name, place)
+        except HeadraceError as error:
+            log.warning("%s", error)
+
+
 def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
     """Yield the predicates, in the form of `transforms`."""
     for java_class in sorted(_PREDICATES, key=short_name):
@@ -119,9 +132,9 @@ def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
 def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]:
     by_name = {short_name(java_class): place for java_class, place in built_in.items()}
     by_name.update(built_in)
+    added = _added() if kind == "transform" else {}
     if name in by_name:
         return _built_in(by_name[name])
-    added = _added(kind)
     if name in added:
         return _declaration(name, added[name])
     module, colon, attribute = name.partition(":")
@@ -173,11 +186,23 @@ def _built_in(place: str) -> Declaration[Any]:
 
 
 @cache
-def _added(kind: str) -> dict[str, str]:
-    """The entry points of transforms and predicates, by their names."""
-    if kind != "transform":
-        return {}
-    return {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
+def _added() -> dict[str, str]:
+    """Return the places (`module:name`) of other packages' transforms, by the names of their entry
+    points. One whose name another transform has is left out with a warning."""
+    taken = {*map(short_name, _TRANSFORMS), *_TRANSFORMS}
+    added: dict[str, str] = {}
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        if entry.name in taken or entry.name in added:
+            log.warning(
+                "The transform %s (%s)%s is left out: there is a transform %s already",
+                entry.name,
+                entry.value,
+                "" if entry.dist is None else f" of the package {entry.dist.name}",
+                entry.name,
+            )
+        else:
+            added[entry.name] = entry.value
+    return added
 
 
 @cache

@@ -13,7 +13,7 @@ from headrace.connect.records import Records, Shape
 from headrace.connect.sized_cache import SizedCache
 from headrace.transforms.transform import PerShape, WrongOption
 
-MOST_ROUTES = 10_000
+MAX_ROUTES = 10_000
 """The most topics of one shape to remember; the least recently used ones are forgotten."""
 
 
@@ -54,11 +54,11 @@ class Routes:
     def __init__(self, sent: Callable[[Shape, str], Shape] = _with_topic) -> None:
         """`sent` returns the shape of routed records; by default only the topic changes."""
         self._sent = sent
-        self._shapes: PerShape[SizedCache[str, Shape]] = PerShape(lambda _: SizedCache(MOST_ROUTES))
+        self._shapes: PerShape[SizedCache[str, Shape]] = PerShape(lambda _: SizedCache(MAX_ROUTES))
 
     def shape(self, shape: Shape, topic: str) -> Shape:
         """Return the shape of records of `shape` that go to `topic`: the same object each time, as
-        long as there are at most MOST_ROUTES topics."""
+        long as there are at most MAX_ROUTES topics."""
         if topic == shape.topic:
             return shape
         return self._shapes(shape).of(topic, lambda: self._sent(shape, topic))

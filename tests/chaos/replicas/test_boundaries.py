@@ -32,7 +32,7 @@ OWN_COLUMNS = {
 POSITIONS = {"history": "valid_from_position", "append": "__position"}
 KINDS = ("driver", "worker", "server", "jvm", "source", "everything")
 CLIENTS, SLOWER = 8, 8
-LEAST_BOUNDARIES = 1000
+MIN_BOUNDARIES = 1000
 Rows = list[dict[str, Any]]
 
 
@@ -130,7 +130,7 @@ def test_balances_have_their_sum_at_the_end_of_each_transaction_after_ten_kills(
         for number, kind in enumerate(kinds, 2):
             killer.strike(number, chance.choice(("batch", "progress", "streaming")), kind)
         wait_for(run.tail, killer.streams(), pause=0.2)
-        wait_for(run.tail, clients[0].has_made(LEAST_BOUNDARIES // CLIENTS), pause=0.2)
+        wait_for(run.tail, clients[0].has_made(MIN_BOUNDARIES // CLIENTS), pause=0.2)
     finally:
         for client in clients:
             client.stop()
@@ -140,7 +140,7 @@ def test_balances_have_their_sum_at_the_end_of_each_transaction_after_ten_kills(
 
     accounts, ledger = run.kept("accounts"), run.kept("ledger")
     boundaries = [total for place, total in sums(run.mode, accounts) if place > floor]
-    assert len(boundaries) >= LEAST_BOUNDARIES
+    assert len(boundaries) >= MIN_BOUNDARIES
     assert set(boundaries) == {ACCOUNTS * START_BALANCE}
     assert run.begun is not None
     changes = Counter(op for _, op in database.history(database.place(run.begun)))

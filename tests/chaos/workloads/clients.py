@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, RolledBack
 
-_FIRST_ROWS, _MOST_ROWS = 60, 400
+_FIRST_ROWS, _MAX_ROWS = 60, 400
 
 
 class _Step(NamedTuple):
@@ -145,8 +145,8 @@ class Clients:
     def _change(self, client: Client) -> None:
         chance, table = self._chance, self._chance.choice(self._database.tables)
         count = sum(row[0] == table for row in self.rows)
-        kinds = {"insert": 6 if count < _MOST_ROWS else 0, "update": 8, "delete": 3,
-                 "move": 1, "large": 0.2, "purge": 6 if count > _MOST_ROWS else 0.1,
+        kinds = {"insert": 6 if count < _MAX_ROWS else 0, "update": 8, "delete": 3,
+                 "move": 1, "large": 0.2, "purge": 6 if count > _MAX_ROWS else 0.1,
                  "savepoint": 1, "back": 1}  # fmt: skip
         kind = chance.choices([*kinds], [*kinds.values()])[0]
         if kind == "insert":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,12 +13,16 @@ from hypothesis import strategies as st
 
 from headrace.cli import main
 from headrace.cli.check import script
+from headrace.cli.pipeline import Pipeline
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.postgresql.checks.server import wal_level_error
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements
-from headrace.spark.sinks.registry import find_sink
+from headrace.sinks.file.definition import FileDefinition
+from headrace.spark.sinks.registry import find_sink, forget_added
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
+from tests.sinks.broken_package import install_broken_sink
 
 
 @pytest.mark.postgres
@@ -79,6 +84,21 @@ def test_a_state_that_is_not_there_is_one_of_a_query_that_begins(
         f"There is no {tmp_path / 'none' / 'checkpoint'}: a query begins" in capsys.readouterr().out
     )
     assert not (tmp_path / "none").exists()
+
+
+def test_a_checkpoint_of_a_query_in_pyspark_is_that_of_a_query_that_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = tmp_path / "checkpoint of a query"
+    for name, text in (
+        ("offsets", 'v1\n{"batchWatermarkMs":0}\n{"server":"shop"}'),
+        ("commits", "v1"),
+    ):
+        (checkpoint / name).mkdir(parents=True)
+        (checkpoint / name / "7").write_text(text)
+    file = written(tmp_path / "c", {**SHOP, "database.port": "1"})
+    assert main(["check", file, "--state", str(checkpoint)]) == 1  # there is no server
+    assert f"The query of {checkpoint} goes on after micro-batch 7" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["check", "run"])
@@ -212,3 +232,78 @@ def test_one_of_something_has_no_plural() -> None:
         "0 errors",
         "2 errors",
     )
+
+
+def test_a_connector_without_checks_is_checked_by_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.cli.check.check", lambda *_: [])
+    monkeypatch.setattr(Pipeline, "validate", lambda *_: None)
+    file = written(tmp_path / "c", {**SHOP, "database.port": "1"})
+    assert main(["check", file]) == 0
+    assert capsys.readouterr().out == (
+        "No errors: the connector has no checks beside those of a start\n"
+    )
+
+
+def test_a_sink_that_cannot_be_loaded_is_found_by_the_check_and_ends_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_broken_sink(tmp_path, monkeypatch)
+    forget_added()
+    file = written(tmp_path / "c", {**SHOP, "database.port": "1", "headrace.sink.type": "broken"})
+    try:
+        assert main(["check", file]) == 1
+        captured = capsys.readouterr()
+        assert "The sink broken of another package cannot be used: Mod" in captured.out
+        assert captured.err.startswith("warning: The sink broken (broken_sink:DEFINITION)")
+        assert main(["run", file, "--checkpoint", str(tmp_path / "state")]) == 1
+        assert "[cli.sink_left_out]" in capsys.readouterr().err
+    finally:
+        forget_added()
+
+
+class DefectiveSink(FileDefinition):
+    name = "defective"
+
+    def __init__(self, result: object) -> None:
+        super().__init__()
+        self._result = result
+
+    def check(self, config: ConnectorConfig) -> Any:
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+
+UNKNOWN_LEVEL: Any = "info"
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (RuntimeError("no answer"), "RuntimeError: no answer"),
+        (None, "TypeError: "),
+        ([Finding("defective.x", UNKNOWN_LEVEL, "x")], "ValueError: 'info' is not a level"),
+    ],
+    ids=["exception", "no findings", "unknown level"],
+)
+def test_a_defect_of_a_sinks_check_hides_no_other_finding(
+    result: object,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headrace.cli.check.find_sink", lambda _: DefectiveSink(result))
+    properties = {**SHOP, "database.port": "1", "headrace.sink.path": str(tmp_path / "out")}
+    assert main(["check", "--json", written(tmp_path / "c", properties)]) == 1
+    findings = {each["code"]: each for each in json.loads(capsys.readouterr().out)}
+    message = findings["cli.sink_check_failed"]["message"]
+    assert message.startswith(f"The check of the sink defective failed: {reason}")
+    assert "postgresql.unreachable" in findings
+
+
+def test_findings_have_one_of_three_levels() -> None:
+    with pytest.raises(ValueError, match=r"'info' is not a level: use one of ok, warning, error"):
+        Findings().add("a.b", UNKNOWN_LEVEL, "x")

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from headrace.cli import main
+from headrace.version import VERSION
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 
@@ -137,6 +138,7 @@ def test_a_property_that_does_not_exist_gets_a_suggestion(
             )
         ),
         ("something", "is not a connector that is installed"),
+        ("something", "a source folder on PYTHONPATH needs the package's metadata"),
         ("io.debezium.connector.nothing.Nothing", "is not a connector that is installed ["),
     ],
 )
@@ -190,6 +192,21 @@ def test_a_text_that_nothing_has_is_an_error(
         "Nothing contains the text 'no such text' [describe.nothing_found]"
         in capsys.readouterr().err
     )
+
+
+def test_a_transform_that_does_not_exist_is_an_error_also_with_a_text_to_look_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["describe", "transforms", "DropHeaders", "--grep", "headers"]) == 0
+    assert main(["describe", "transforms", "dropheaders", "--grep", "headers"]) == 1
+    assert "did you mean DropHeaders? [transforms.unknown]" in capsys.readouterr().err
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "headrace", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"headrace {VERSION}\n"
 
 
 @pytest.mark.parametrize("words", [["array.encoding"], ["transforms", "array.encoding"]])

@@ -8,19 +8,21 @@ import logging
 import pytest
 
 import headrace.cli
-from headrace.cli.messages import LOG, LogOfMessages, Messages
+from headrace.cli.messages import LOG, Messages, MessagesHandler
 
 
 def test_messages_of_a_verb_receive_no_log_after_it_has_ended(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    LogOfMessages(Messages(io.StringIO())).open()
+    MessagesHandler(Messages(io.StringIO())).open()
     assert headrace.cli.main(["run", "no-such-file.properties"]) == 1
     capsys.readouterr()
     logging.getLogger(LOG).warning("after the verb")
     assert "after the verb" in caplog.text
     assert not [
-        handler for handler in logging.getLogger(LOG).handlers if isinstance(handler, LogOfMessages)
+        handler
+        for handler in logging.getLogger(LOG).handlers
+        if isinstance(handler, MessagesHandler)
     ]
 
 
@@ -29,11 +31,11 @@ def test_a_message_that_cannot_be_written_does_not_end_the_verb(
 ) -> None:
     monkeypatch.setattr(logging, "raiseExceptions", False)
     stream = io.StringIO()
-    LogOfMessages(Messages(stream)).open()
+    MessagesHandler(Messages(stream)).open()
     try:
         logging.getLogger(LOG).warning("the slot is gone")
         assert stream.getvalue() == "warning: the slot is gone\n"
         stream.close()
         logging.getLogger(LOG).warning("the slot is gone")
     finally:
-        LogOfMessages.close_all()
+        MessagesHandler.close_all()

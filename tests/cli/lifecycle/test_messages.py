@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 
-from headrace.cli.messages import LogFormat, LogOfMessages, Messages, one_line
+import pytest
+
+from headrace.cli.messages import LogFormat, Messages, MessagesHandler, one_line
 
 
 class Terminal(io.StringIO):
@@ -81,9 +83,9 @@ def test_lines_of_a_source_process_have_the_style_of_the_others() -> None:
 def test_an_error_takes_the_place_of_the_live_line() -> None:
     stream = Terminal()
     messages = Messages(stream, clock=lambda: 0.0)
-    LogOfMessages(messages).open()
+    MessagesHandler(messages).open()
     messages.phase("starting Spark")
-    LogOfMessages.close_all()
+    MessagesHandler.close_all()
     terminal_output = stream.getvalue()
     assert terminal_output.endswith("\r\x1b[K")
 
@@ -98,7 +100,7 @@ def test_warnings_have_their_code_and_remedy_as_members() -> None:
     messages = Messages(stream, log_format=LogFormat.JSON)
     messages.foreign("WARNING headrace: no answer [postgresql.connection_lost, retriable]. Wait.")
     messages.warning("it is slow [config.slow]")
-    messages.foreign("ERROR headrace: lost [a.b]; again in 1 s")
+    messages.foreign("ERROR headrace: lost [a.b]; retrying in 1 s")
     messages.note("3 events", {"events": 3})
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     for line in lines:
@@ -107,7 +109,7 @@ def test_warnings_have_their_code_and_remedy_as_members() -> None:
         {"level": "warning", "message": "no answer", "code": "postgresql.connection_lost",
          "retriable": True, "remedy": "Wait."},
         {"level": "warning", "message": "it is slow", "code": "config.slow", "retriable": False},
-        {"level": "error", "message": "lost; again in 1 s", "code": "a.b", "retriable": False},
+        {"level": "error", "message": "lost; retrying in 1 s", "code": "a.b", "retriable": False},
         {"level": "info", "message": "3 events", "events": 3},
     ]  # fmt: skip
 
@@ -115,7 +117,7 @@ def test_warnings_have_their_code_and_remedy_as_members() -> None:
 def test_errors_and_restarts_say_whether_they_are_tried_again() -> None:
     stream = io.StringIO()
     messages = Messages(stream, log_format=LogFormat.JSON)
-    messages.warning("lost; again in 1 s", "a.b", retriable=True)
+    messages.warning("lost; retrying in 1 s", "a.b", retriable=True)
     messages.error("it is wrong", "Correct it.", "a.c", retriable=False)
     messages.info("metrics: http://127.0.0.1:9404/metrics", {"metrics_port": 9404})
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -135,3 +137,23 @@ def test_errors_and_warnings_have_one_form_however_they_come() -> None:
     messages.foreign("WARNING headrace: it is wrong [a.code, retriable]. Correct it.")
     expected = "it is wrong [a.code]\nremedy: Correct it.\n"
     assert stream.getvalue() == f"error: {expected}" + f"warning: {expected}" * 2
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("Picked up JAVA_TOOL_OPTIONS: -Xmx1g", "info"),
+        ("OpenJDK 64-Bit Server VM warning: sharing is off", "info"),
+        ("26/01/01 00:00:00 ERROR Executor: Exception in task 0.0", "error"),
+        ("Caused by: java.lang.OutOfMemoryError: Java heap space", "error"),
+        ("\tat java.base/java.lang.Thread.run(Thread.java:1583)", "error"),
+        ("Traceback (most recent call last):", "error"),
+    ],
+)
+def test_only_lines_of_errors_of_sparks_processes_have_the_level_error(
+    line: str, level: str
+) -> None:
+    stream = io.StringIO()
+    Messages(stream, log_format=LogFormat.JSON).foreign(line)
+    written = json.loads(stream.getvalue())
+    assert (written["level"], written["message"]) == (level, line)

@@ -48,6 +48,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
 
 
 @ONE_DATABASE
+@pytest.mark.spark
 def test_a_run_is_seen_from_outside_until_it_is_killed(
     run: Run, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +66,8 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
     assert values["headrace_last_commit_timestamp_seconds"] <= time.time()
 
     state = str(tmp_path / "state")
+    # The file is written every two seconds.
+    run.awaited(lambda: shown(capsys, state)[1]["rows"] == 27)
     status, report, _ = shown(capsys, state, "--fail-above-lag=60s", "--fail-on-errors")
     assert (status, report["running"], report["state"]) == (0, True, "streaming")
     assert (report["name"], report["server"], report["rows"]) == ("orders", "s", 27)
@@ -96,6 +99,7 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
 
 
 @ONE_DATABASE
+@pytest.mark.spark
 def test_the_endpoint_ends_with_the_run_and_says_how_it_ended(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +115,7 @@ def test_the_endpoint_ends_with_the_run_and_says_how_it_ended(
     assert "no process runs it" in capsys.readouterr().out
 
 
+@pytest.mark.spark
 def test_a_port_that_is_taken_ends_a_run_before_it_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +136,7 @@ def test_a_port_that_is_taken_ends_a_run_before_it_starts(
     assert "[spark.metrics_port]" in error_output
 
 
+@pytest.mark.spark
 def test_an_error_of_the_start_is_in_the_state_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +157,7 @@ def test_an_error_of_the_start_is_in_the_state_folder(
 @pytest.mark.parametrize(
     "words", [["--metrics-port", "65536"], ["--metrics-port", "-1"], ["--metrics-port", "http"]]
 )
+@pytest.mark.spark
 def test_an_invalid_port_is_wrong_usage(words: list[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["run", "file", *words])

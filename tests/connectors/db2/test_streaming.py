@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.connectors.db2.lsn import format_lsn, parse_lsn
+from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.errors import HeadraceError
 from headrace_demo.db2.control_tables import quoted
 from headrace_demo.db2.derby import DerbyServer
@@ -399,3 +400,16 @@ def test_records_of_a_transaction_without_records_have_no_borders(
     ]
     commits = [value["source"]["commit_lsn"] for value in reader.values()]
     assert [border["id"] for border in borders()][::2] == commits
+
+
+def test_a_micro_batch_does_not_read_the_catalog_again(
+    reading: Reader, db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_again(*_: object) -> None:
+        raise AssertionError("the tables were read for a micro-batch")
+
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'a')")
+    reading.await_changes(1)
+    monkeypatch.setattr(Readiness, "prepare", read_again)
+    db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'b')")
+    assert len(reading.await_changes(2)) == 2

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.mongodb.shell_json import parse_shell_json
+from headrace.connectors.mongodb.shell_json import parse_shell_json, to_extended_json
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,7 @@ from headrace.connectors.mongodb.shell_json import parse_shell_json
         ("[NaN, Infinity, -Infinity, 1e3]",
          [{"$numberDouble": "NaN"}, {"$numberDouble": "Infinity"},
           {"$numberDouble": "-Infinity"}, 1000.0]),
+        ("[1e400, -1e400]", [{"$numberDouble": "Infinity"}, {"$numberDouble": "-Infinity"}]),
     ],
 )  # fmt: skip
 def test_the_shells_spellings_are_read(text: str, value: object) -> None:
@@ -58,6 +59,30 @@ def test_the_shells_spellings_are_read(text: str, value: object) -> None:
 def test_what_cannot_be_read_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_shell_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [
+        ("{a: 99999999999999999999}", 5, "the number needs more than 64 bits"),
+        ("{a: NumberInt(99999999999)}", 5, "the arguments of NumberInt"),
+        ("{a: NumberInt('-2147483649')}", 5, "the arguments of NumberInt"),
+        ("{a: NumberLong('9223372036854775808')}", 5, "the arguments of NumberLong"),
+        ("{a: 'x", 5, "the string is not closed"),
+    ],
+)
+def test_an_error_has_the_position_of_the_value(text: str, position: int, reason: str) -> None:
+    with pytest.raises(ValueError, match=rf"^position {position}: {reason}"):
+        parse_shell_json(text)
+
+
+@given(st.text(alphabet="{}[]:,0123456789.eE-Infty", max_size=40))
+def test_extended_json_of_any_text_is_valid_json(text: str) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    with suppress(ValueError):
+        json.loads(to_extended_json(text), parse_constant=refuse)
 
 
 JSON = st.recursive(

@@ -9,7 +9,7 @@ import pytest
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
-from headrace.connectors.oracle.catalog.stored_tables import MANY, StoredTables
+from headrace.connectors.oracle.catalog.stored_tables import WHOLE_SCHEMA_FROM, StoredTables
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, opened
 from headrace.connectors.oracle.types.source_type import OracleType
@@ -139,7 +139,7 @@ def test_the_many_tables_of_a_schema_are_described_at_once(
     oracle_database: OracleDatabase, connection: Connection
 ) -> None:
     columns = ("A NUMBER NOT NULL", "B NUMBER(5,0) DEFAULT 7 COMMENT 'b'", "C VARCHAR2(9)")
-    for number in range(MANY):
+    for number in range(WHOLE_SCHEMA_FROM):
         key = ["B", "A"] if number % 2 else []
         unique = [["SYS_NC00004$"], ["C", "A"]] if number % 3 else []
         oracle_database.create_table(f"T{number}", *columns, key=key, unique=unique)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import time
 
 import pytest
@@ -70,6 +72,26 @@ def test_metrics_describe_snapshot_stream_and_slot(tables: Database) -> None:
     reader.stop()
     names = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE '%watch%'"
     wait_for(lambda: tables.execute(names)[0][0] == 0)
+
+
+def test_a_server_that_does_not_answer_is_silent_until_it_does(tables: Database) -> None:
+    reader = Reader(properties(tables) | {"status.update.interval.ms": "200"})
+    reader.drain()
+
+    def silent_ms() -> int:
+        return int(reader.open().metrics()["silent_ms"])
+
+    ((walsender,),) = tables.execute("SELECT pid FROM pg_stat_replication")
+    os.kill(walsender, signal.SIGSTOP)
+    try:
+        tables.execute("INSERT INTO t VALUES (1001)")
+        wait_for(lambda: silent_ms() > 3000)
+        assert reader.open().metrics()["streaming"]["Connected"]
+    finally:
+        os.kill(walsender, signal.SIGCONT)
+    wait_for(lambda: silent_ms() < 3000)
+    reader.drain()
+    assert reader.events()[-1]["after"]["id"] == 1001
 
 
 def test_a_stream_without_snapshot_says_so(tables: Database) -> None:

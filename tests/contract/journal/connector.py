@@ -50,7 +50,7 @@ class JournalDatabase(Source[PlacePosition]):
 
     def begin(self, epoch: int) -> tuple[JournalOffset, OpenSnapshot[PlacePosition] | None]:
         state = self._rows.now()
-        start = Offset(self.server, PlacePosition(state.upto), epoch)
+        start = Offset(self.server, PlacePosition(state.up_to), epoch)
         return self._run.begin_with(self.snapshot(), start, state)
 
     def check(self, stored: JournalOffset, snapshot: OpenSnapshot[PlacePosition] | None) -> None:

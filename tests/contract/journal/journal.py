@@ -64,10 +64,10 @@ class Journal:
             fcntl.flock(file, fcntl.LOCK_SH)
             return place_of(file.seek(0, 2))
 
-    def rows(self, collection: str, upto: int) -> dict[int, bytes]:
-        """The images of a collection's rows by key, in its order, as of the place `upto`."""
+    def rows(self, collection: str, up_to: int) -> dict[int, bytes]:
+        """The images of a collection's rows by key, in its order, as of the place `up_to`."""
         rows: dict[int, bytes] = {}
-        for kind, number, body in _frames(self.read(0, offset_of(upto))):
+        for kind, number, body in _frames(self.read(0, offset_of(up_to))):
             if COLLECTIONS[number] == collection and kind in "cud":
                 first = make_image(cells(body))
                 if kind != "c":

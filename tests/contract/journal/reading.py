@@ -37,20 +37,20 @@ class State(ChunkTransaction[JournalFacts], HeldSnapshot, SnapshotRows):
 
     journal: Journal
     rendering: KeyRendering
-    upto: int
+    up_to: int
     visible: str = ""
     taken_us: int = 0
 
     @property
     def visibility(self) -> SeenBefore:
-        return SeenBefore(self.upto)
+        return SeenBefore(self.up_to)
 
     def rows(self, collection: str, lower: Any = None, upper: Any = None) -> dict[int, bytes]:
         """The images of the rows after the bound `lower` and up to `upper`, by key."""
         after, last = (None if bound is None else int(bound[0]) for bound in (lower, upper))
         return {
             key: image
-            for key, image in self.journal.rows(collection, self.upto).items()
+            for key, image in self.journal.rows(collection, self.up_to).items()
             if (after is None or after < key) and (last is None or key <= last)
         }
 
@@ -115,7 +115,7 @@ class JournalSnapshot(SnapshotHolder[State], SnapshotSource[PlacePosition, State
         return self._present()
 
     def position(self) -> int:
-        return self.reader().upto
+        return self.reader().up_to
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from datetime import UTC
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.converters.typed.variant_values import variants
+from headrace.converters.typed.variant_values import Encoded, variants
 from headrace.errors import HeadraceError
 from tests.converters.typed.plain_variant import read
 from tests.examples import examples
@@ -117,3 +118,22 @@ def test_a_value_that_spark_cannot_read_is_refused() -> None:
     too_long = pa.array(["x" * (128 << 20)], pa.large_string())
     with pytest.raises(HeadraceError, match="VARIANT has 134217733 bytes"):
         variants(too_long)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "message"),
+    [
+        (1, (128 << 20) + 1, "a VARIANT has 134217729 bytes; Spark reads at most 134217728"),
+        (16, 128 << 20, "16 VARIANT values have 2147483648 bytes; an Arrow array holds less than"),
+    ],
+)
+def test_an_error_says_whether_one_value_is_too_large_or_all_together_are(
+    count: int, size: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = np.arange(count + 1, dtype=np.int64) * size
+    encoded = Encoded(ends, np.zeros(0, np.uint8))
+    monkeypatch.setattr("headrace.converters.typed.variant_values.encode", lambda *_: encoded)
+    with pytest.raises(HeadraceError) as caught:
+        variants(pa.nulls(count, pa.int64()))
+    assert caught.value.message.startswith(message)
+    assert ("headrace.range.max.bytes" in caught.value.remedy) == (count > 1)

@@ -9,7 +9,7 @@ import pytest
 from tests.docs.project.decisions import FOLDER, listed, pages
 
 PAGES = pages()
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 
 
 def test_the_pages_are_found_and_numbered_without_a_gap() -> None:
@@ -21,7 +21,7 @@ def test_the_pages_are_found_and_numbered_without_a_gap() -> None:
 def test_a_decision_stands_in_one_sentence_below_its_title(page) -> None:  # type: ignore[no-untyped-def]
     title, decision, _ = page.read_text().split("\n\n", 2)
     assert re.fullmatch(rf"# {int(page.name[:4])}\. .+", title)
-    assert len(decision) <= MOST_CHARACTERS
+    assert len(decision) <= MAX_CHARACTERS
     assert re.fullmatch(r"[\w`].*\.", decision), (
         "a line that begins with a word and ends with a dot"
     )

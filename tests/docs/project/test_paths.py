@@ -11,7 +11,6 @@ from tests.docs.pages import ROOT, project_pages
 
 PATH = re.compile(r"`((?:src|tests|demo|docs|deploy|benchmarks|release)/[\w./*-]+)`")
 LATER = {
-    "docs/reference/spark-versions.md": "`make nightly` writes it",
     "tests/upgrades/RELEASE": "RELEASE stands for a version",
 }
 """Paths that do not exist in a checkout, and why."""

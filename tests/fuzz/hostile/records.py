@@ -12,7 +12,7 @@ from typing import Any
 from headrace.converters.avro.values import long
 from tests.fuzz.hostile.schemas import Described, described, envelope
 from tests.fuzz.hostile.values import (
-    MOST_BYTES,
+    MAX_BYTES,
     SCALES,
     TEXTS,
     Raw,
@@ -29,8 +29,8 @@ from tests.fuzz.mutations import mutated
 
 
 def limited_bytes(random: Random, source_text: str) -> bytes:
-    """The text in at most MOST_BYTES bytes, now and then mutated."""
-    raw = source_text.encode(errors="surrogatepass")[:MOST_BYTES]
+    """The text in at most MAX_BYTES bytes, now and then mutated."""
+    raw = source_text.encode(errors="surrogatepass")[:MAX_BYTES]
     return mutated(random, raw) if random.randrange(10) == 0 else raw
 
 
@@ -315,7 +315,7 @@ _SMALL_ITEMS = _small_items()
 
 
 def _long_array(random: Random) -> tuple[Any, Encode]:
-    """An array of so many small values as a record of MOST_BYTES holds."""
+    """An array of so many small values as a record of MAX_BYTES holds."""
     kind, values = random.choice(_SMALL_ITEMS)
     if random.randrange(3) == 0:
         kind, values = ["null", kind], (b"\0", *(b"\2" + each for each in values))
@@ -324,7 +324,7 @@ def _long_array(random: Random) -> tuple[Any, Encode]:
         size = b"" if kind == "float" else b"\6"
         items = [size + random.randbytes(4 - len(size)) for _ in range(240_000)]
     raw = b"".join(items)
-    times = min((MOST_BYTES - 100) // max(1, len(raw)), 999_000 // len(items))
+    times = min((MAX_BYTES - 100) // max(1, len(raw)), 999_000 // len(items))
     body = long(times * len(items)) + raw * times + long(0)
     fields = [{"name": "f0", "type": {"type": "array", "items": kind}}]
     return {"type": "record", "name": "long", "fields": fields}, lambda: body
@@ -349,7 +349,7 @@ def avro(random: Random) -> tuple[str, bytes]:
     schema_text = dumped(schema)
     if random.randrange(40) == 0:
         schema_text = dumped(anything(random))
-    raw = encode()[:MOST_BYTES]
+    raw = encode()[:MAX_BYTES]
     return schema_text, mutated(random, raw) if random.randrange(5) == 0 else raw
 
 
@@ -369,7 +369,7 @@ def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str,
     names = ("trace", "id", "", "x" * 3_000, *filter(_is_whole, TEXTS))
     entries = [{"key": random.choice(names), "value": value()} for _ in range(min(many, 3))]
     size = sum(len(str(each["key"])) + len(bytes(each["value"] or b"")) for each in entries)
-    entries *= max(1, min(many // 3, MOST_BYTES // (2 * size + 1)))
+    entries *= max(1, min(many // 3, MAX_BYTES // (2 * size + 1)))
     if random.randrange(30) == 0:
         entries.append({"key": None, "value": b"1"})
     return entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from random import Random
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Largest size of a record."""
 _LENGTHS = (3, 40, 400, 4_299, 4_301, 20_000, 147_456, 400_000)
 
@@ -142,6 +142,6 @@ def dumped(value: object, *, escapes: bool = True) -> str:
 
 
 def repeated(items: list[object], times: int) -> list[object]:
-    """The items so often, at most as often as a record of MOST_BYTES holds them."""
+    """The items so often, at most as often as a record of MAX_BYTES holds them."""
     size = len(dumped(items))
-    return items * min(times, max(1, MOST_BYTES // size))
+    return items * min(times, max(1, MAX_BYTES // size))

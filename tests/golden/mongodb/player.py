@@ -23,6 +23,7 @@ from tests.golden.mongodb.wire import (
 )
 
 _OF_NO_CONSEQUENCE = ("endSessions", "killCursors")
+_NOTE = "appendOplogNote"
 _REFUSED = {"ok": 0.0, "code": 8000, "codeName": "AtlasError"}
 
 
@@ -43,6 +44,7 @@ class Player:
         self._prompter = prompter
         self._stage = stage
         self._streams: dict[int, _Stream] = {}
+        self._notes = 0
         self._door = Door(self._serve)
         self.address = f"{self._door.host}:{self._door.port}"
 
@@ -68,6 +70,8 @@ class Player:
         stream = self._streams.get(command.get("getMore", 0))
         if stream is not None:
             return self._more(message, command, stream)
+        if name == _NOTE:
+            return self._noted(message, asked(message, command))
         if writes_signal(command):
             self._stage.advance()
         answer = self._prompter.answer(asked(message, command), str(command))
@@ -75,6 +79,16 @@ class Player:
             return message.reply({**_REFUSED, "errmsg": f"nobody asked: {command}"})
         if opens_stream(command):
             self._opened(decode(answer[5:]))
+        return Message(0, message.number, OP_MSG, answer)
+
+    def _noted(self, message: Message, question: str) -> Message:
+        """The end of the log, by which a reader knows that it has everything: each time that it
+        waits for that it asks once. So the answers come in their order, whatever the moment: that
+        of an earlier one would end the reading before the events of this one."""
+        moments = self._prompter._moments[question]
+        ends = [answer for moment in sorted(moments) for answer in moments[moment]]
+        answer = ends[min(self._notes, len(ends) - 1)]
+        self._notes += 1
         return Message(0, message.number, OP_MSG, answer)
 
     def _opened(self, reply: Document) -> None:

@@ -16,7 +16,7 @@ from tests.sinks.event_log.writing import BATCHES, EVENTS
 
 ROOT = Path(__file__).parents[3]
 KILLS = 5
-MOST_STEPS = 400
+MAX_STEPS = 400
 
 
 def run(folder: Path, form: str, step: int) -> bool:
@@ -72,7 +72,7 @@ def test_five_kills_at_seeded_steps_lose_and_double_nothing(tmp_path, form, seed
             break
         kills += 1
         check_reader(tmp_path)
-    while run(tmp_path, form, MOST_STEPS):
+    while run(tmp_path, form, MAX_STEPS):
         check_reader(tmp_path)
     check_end(tmp_path)
     assert kills == KILLS
@@ -86,7 +86,7 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(tmp_path) -> None:
         folder.mkdir()
         killed = run(folder, "parquet", step)
         check_reader(folder)
-        assert not run(folder, "parquet", MOST_STEPS)
+        assert not run(folder, "parquet", MAX_STEPS)
         check_end(folder)
         step += 1
     assert step > 100

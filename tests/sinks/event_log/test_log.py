@@ -209,7 +209,7 @@ def after_each_piece(
 
 
 def test_a_task_holds_few_files_open(log, options, monkeypatch) -> None:
-    monkeypatch.setattr(staged, "_MOST_OPEN", 3)
+    monkeypatch.setattr(staged, "_MAX_OPEN", 3)
     open_files = after_each_piece(monkeypatch, lambda files: len(files._open))
     topics = [f"t{number % 7}" for number in range(70)]
     log.commit(stage(log, options, "1-0-0", event_batch(range(70), topics=topics)), 1, "q")
@@ -219,7 +219,7 @@ def test_a_task_holds_few_files_open(log, options, monkeypatch) -> None:
 
 @pytest.mark.parametrize("file_format", ["parquet", "avro"])
 def test_a_task_holds_little_in_memory(log, options, monkeypatch, file_format) -> None:
-    monkeypatch.setattr(staged, "_MOST_HELD", 500)
+    monkeypatch.setattr(staged, "_MAX_HELD", 500)
     held_bytes = after_each_piece(
         monkeypatch, lambda files: sum(opened.file.held for opened in files._open.values())
     )

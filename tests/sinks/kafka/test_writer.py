@@ -229,6 +229,21 @@ def test_a_zombie_is_fenced(
     assert values(read_topic(kafka, topic)) == list(range(10))
 
 
+def test_a_producer_that_is_closed_within_a_transaction_aborts_it(
+    kafka: KafkaServer, options: KafkaOptions, topic: str, left_open: NativeProducer
+) -> None:
+    left_open.close()
+    settings = {**options.settings, "transactional.id": fresh_name()}
+    other = NativeProducer(SINK, settings, lambda *_: None)
+    other.init_transactions(30)
+    other.begin_transaction()
+    MessageWriter(other).write(numbered(topic, 20, 29))
+    other.commit_transaction(30)
+    other.close()
+    # An open transaction would hide what follows it until its timeout.
+    assert values(read_topic(kafka, topic)) == [*range(10), *range(20, 30)]
+
+
 def test_a_crash_after_the_commit_is_known(
     kafka: KafkaServer, options: KafkaOptions, topic: str, left_open: NativeProducer
 ) -> None:

@@ -47,10 +47,9 @@ def test_other_drivers_leave_it_to_their_executors(
 def test_frames_and_columns_of_documents_are_compiled_where_they_are_built(
     spark: SparkSession, compiled: list[Kernels]
 ) -> None:
-    from pyspark.sql import functions as F
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from headrace.spark.tables.documents import document
+    from headrace.spark.tables.documents import with_documents
 
     records = spark.createDataFrame([("{}", "{}")], "key string, value string")
     headrace.transforms.apply(
@@ -62,5 +61,6 @@ def test_frames_and_columns_of_documents_are_compiled_where_they_are_built(
     )
     (of_frame,) = compiled
     assert "headrace.converters.reading.kernels.envelope_kernel" in of_frame
-    document(F.col("value"), StructType([StructField("a", StringType())]), ConflictPolicy.FAIL)
+    target = StructType([StructField("a", StringType())])
+    with_documents(records, ["value"], target, ConflictPolicy.FAIL)
     assert compiled == [of_frame, document_kernels()]

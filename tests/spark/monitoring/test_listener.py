@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import headrace
 from headrace.cli import main
+from headrace.spark.monitoring.listener import _Queries
 from tests.servers.sources import ONE_DATABASE, SECRET, Source
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ def test_a_listener_serves_the_metrics_of_the_sessions_queries(
     spark.streams.addListener(listener)
     # Nobody wants to see this one.
     numbers = spark.readStream.format("rate").load().writeStream.format("noop").start()
-    options = headrace.options(source.properties())
-    frame = spark.readStream.format("headrace").options(**options).load()
     checkpoint = tmp_path / "checkpoint"
+    # Spark 4.0 and 4.1 need its name.
+    options = headrace.options(source.properties(), headrace_checkpoint_dir=str(checkpoint))
+    frame = spark.readStream.format("headrace").options(**options).load()
     writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
     query = writer.queryName("orders").start()
     try:
@@ -75,9 +77,9 @@ def test_a_listener_serves_the_metrics_of_the_sessions_queries(
         source.insert(51, 57, "live")
         awaited(lambda: values(listener).get("headrace_rows_total", 0) >= 57, query)
         name = "debezium_metrics_TotalNumberOfCreateEventsSeen"
-        awaited(lambda: values(listener)[name] == 7, query)
+        awaited(lambda: values(listener).get(name) == 7, query)
         # The lag is gone once the source was asked for what follows, which an idle query reports.
-        awaited(lambda: values(listener)["headrace_lag_seconds"] == 0, query)
+        awaited(lambda: values(listener).get("headrace_lag_seconds") == 0, query)
         _, text = got(listener, "/metrics")
         assert 'query="orders"' in text
         assert str(numbers.id) not in text
@@ -99,6 +101,20 @@ def test_a_listener_serves_the_metrics_of_the_sessions_queries(
     assert got(listener, "/readyz")[0] == 503
     listener.close()
     spark.streams.removeListener(listener)
+
+
+def test_a_query_takes_the_place_of_an_ended_one_with_its_name() -> None:
+    queries = _Queries()
+    for identity, name in (("1", "orders"), ("2", "items"), ("3", None)):
+        queries.started(identity, f"run {identity}", name)
+        queries.ended(identity, f"run {identity}", "null")
+    queries.started("4", "run 4", "orders")
+    queries.started("5", "run 5", "orders")  # Spark refuses it, and nothing running is left out
+    queries.started("6", "run 6", None)
+    assert [*queries.observed()] == ["2", "3", "4", "5", "6"]
+    queries.ended("4", "run 4", None)
+    queries.started("7", "run 7", "orders")
+    assert [*queries.observed()] == ["2", "3", "5", "6", "7"]
 
 
 @ONE_DATABASE

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from headrace.spark.monitoring import observed
+from headrace.spark.monitoring.observed import ObservedQuery
 from headrace.spark.monitoring.report import Report
 from tests.spark.monitoring.reports import NOW, metrics, report
 
@@ -53,3 +56,57 @@ def test_a_report_comes_back_from_its_json_also_of_a_newer_version() -> None:
     assert json.dumps(again.to_json()) == json.dumps(run_report.to_json())
     with pytest.raises(TypeError):
         Report.from_json({"time": 1})
+
+
+def shows(monkeypatch: pytest.MonkeyPatch, query: ObservedQuery, situation: dict[str, Any]) -> None:
+    """Let the file of the query's source have this content."""
+    monkeypatch.setattr(observed, "read_situation", lambda _name: situation)
+    monkeypatch.setattr(query, "_situation", "situation")
+
+
+def test_a_wait_that_ends_with_an_error_continues_with_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = NOW
+    query = ObservedQuery(clock=lambda: clock)
+    situation: dict[str, Any] = {
+        "source": {}, "retries": 0, "state": "snapshot", "since": NOW, "warnings": [],
+    }  # fmt: skip
+    shows(monkeypatch, query, situation)
+    error = ("postgresql.lock_timeout", "waiting for a lock on a.b", "")
+    steps: list[tuple[str | None, int, float | None]] = [
+        (None, 0, None),
+        ("held by 1", 0, NOW + 10),
+        (None, 1, NOW + 10),  # between two attempts
+        ("held by 2", 1, NOW + 10),
+        ("held by 2", 2, NOW + 10),
+        (None, 0, None),
+        ("held by 3", 0, NOW + 60),
+    ]
+    for waits, attempts, since in steps:
+        situation |= {
+            "waits": waits, "attempts": attempts, "error": error if attempts else None,
+        }  # fmt: skip
+        assert query.report().waits_since == since
+        clock += 10
+
+
+def test_an_idle_query_whose_metrics_are_in_the_file_of_its_source_has_no_lag(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = NOW
+    query = ObservedQuery(clock=lambda: clock)
+    situation: dict[str, Any] = {
+        "source": {"plugin": "postgres", "server": "shop"}, "retries": 0, "state": "streaming",
+        "since": NOW, "warnings": [], "waits": None, "error": None, "reported": NOW - 1,
+        "report": {"v": 2, "metrics": metrics(2500)},
+    }  # fmt: skip
+    shows(monkeypatch, query, situation)
+    assert query.report().lag_seconds(NOW) == 3.5
+    clock += 600
+    situation |= {"report": {"v": 2, "metrics": metrics(None)}, "reported": clock - 1}
+    assert query.report().lag_seconds(clock) == 0
+    situation |= {"report": {"v": 2, "metrics": metrics(None) | {"silent_ms": 60_000}}}
+    assert query.report().lag_seconds(clock) == 61
+    clock += 600  # the source says nothing any more
+    assert query.report().lag_seconds(clock) == 661

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from headrace.connectors.registry import parse_configuration
+from headrace.connectors.states import Situation
 from headrace.spark.query import status as module
 
 
@@ -47,3 +53,36 @@ def test_a_source_has_begun_when_it_reads_or_says_why_it_does_not(
     monkeypatch.setattr(module, "_newest", lambda _query: written)
     query: Any = None
     assert module.has_begun(query) is begun
+
+
+def test_a_report_that_comes_while_a_state_is_written_stays_in_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    properties = {
+        "connector.class": "postgresql",
+        "topic.prefix": tmp_path.parent.name + tmp_path.name,
+        "database.hostname": "localhost",
+        "database.user": "cdc",
+        "database.dbname": "shop",
+    }
+    file = module.StatusFile(parse_configuration(properties))
+    reporting = threading.Thread(target=file.write_report, args=({"at": 1},),
+                                 kwargs={"is_over": False})  # fmt: skip
+    as_json = json.dumps
+
+    def as_json_beside_a_report(members: dict[str, Any]) -> str:
+        text = as_json(members)
+        if reporting.ident is None:
+            reporting.start()
+            while reporting.is_alive() and not file._lock.locked():
+                time.sleep(0.001)
+        return text
+
+    monkeypatch.setattr("headrace.spark.query.status.json.dumps", as_json_beside_a_report)
+    try:
+        file.write(Situation("streaming"))
+        reporting.join()
+        assert file._path is not None
+        assert json.loads(file._path.read_text())["report"] == {"at": 1}
+    finally:
+        file.remove()

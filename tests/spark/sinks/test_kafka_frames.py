@@ -30,7 +30,7 @@ def stream_numbers(tmp_path: Path, kafka: KafkaServer, resident: Resident) -> No
     (tmp_path / "head").write_text("12000")
     (tmp_path / "die").touch()
     (tmp_path / "void").touch()
-    assert Run(tmp_path, resident, sink="kafka", idle_exit=1.5).summary()["reason"] == "idle"
+    assert Run(tmp_path, resident, sink="kafka", idle_exit=5).summary()["reason"] == "idle"
     first = read_topic(kafka, TOPIC)
     assert ids(first) == list(range(12_000))
     assert len({record.partition for record in first}) == 3
@@ -41,7 +41,7 @@ def stream_numbers(tmp_path: Path, kafka: KafkaServer, resident: Resident) -> No
     )
     commits[-1].unlink()
     (tmp_path / "head").write_text("13000")
-    Run(tmp_path, resident, sink="kafka", idle_exit=1.5).summary()
+    Run(tmp_path, resident, sink="kafka", idle_exit=5).summary()
 
 
 def test_every_row_arrives_once_whatever_is_repeated(
@@ -60,6 +60,6 @@ def test_an_older_copy_of_the_checkpoint_is_reported(
         files = sorted((tmp_path / "checkpoint" / log).glob("[0-9]*"), key=lambda p: int(p.name))
         for file in files[1:]:
             file.unlink()
-    out = Run(tmp_path, resident, sink="kafka", idle_exit=1.5).wait()
+    out = Run(tmp_path, resident, sink="kafka", idle_exit=5).wait()
     assert "failed kafka.older_checkpoint" in out
     assert len(read_topic(kafka, TOPIC)) == 13_000

@@ -26,7 +26,6 @@ FEATURES: Mapping[str, str] = {
     "Metrics, status, errors of a query": (
         r"tests\.(spark\.(test_metrics|query|monitoring)|cli\.monitoring)\."
     ),
-    "Standalone cluster, Declarative Pipelines, checkpoints in a bucket": r"tests\.platforms\.",
     "Examples of the guides": r"tests\.docs\.",
     "Checkpoints of former releases": r"tests\.upgrades\.",
     "Kills of every process": r"tests\.chaos\.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import headrace
-from headrace.spark.versions.installed import SAYS_STARTS
+from headrace.spark.versions.installed import REPORTS_STARTS
 from tests.servers.postgresql import Database
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
-only_found = pytest.mark.skipif(SAYS_STARTS, reason="this Spark says where ranges start")
+only_found = pytest.mark.skipif(REPORTS_STARTS, reason="this Spark says where ranges start")
 
 
 class Query:
@@ -100,7 +100,7 @@ def test_available_now_has_the_snapshot_and_then_each_backlog_and_ends(query: Qu
     finished = query.run()
     assert query.acknowledged() != before  # what a later run does not read again
     assert len(query.rows()) == len(set(query.rows())) == 3000
-    if not SAYS_STARTS:
+    if not REPORTS_STARTS:
         journals = sorted((query.checkpoint / "headrace").glob("*.jsonl"))
         lines = [len(path.read_text().splitlines()) for path in journals]
         assert max(lines) > 10  # ranges, in a single micro-batch

@@ -1,4 +1,4 @@
-"""Apache Derby's server with the bridge in front of it, which IBM's driver accepts as a small Db2.
+"""Apache Derby behind the bridge; IBM's driver takes the two for a small Db2.
 
 It has no Db2 catalog (SYSCAT), no window functions, no LOBs for this driver (and no values for
 parameter markers of texts that may be longer than 16,336 characters), no DECFLOAT and no GRAPHIC,
@@ -45,9 +45,9 @@ USER = "DB2INST1"
 
 
 class DerbyServer(Server):
-    """Derby on a free loopback port, and the bridge that drivers connect to. All users and
-    passwords may log in, unless `settings` (Derby's properties) say otherwise; its clock shows UTC
-    unless they have a `user.timezone`.
+    """Derby on a free loopback port, and the bridge that drivers connect to. Any user may
+    log in with any password, unless `settings` (Derby's properties) say otherwise; its clock shows
+    UTC unless they have a `user.timezone`.
 
     Raises HeadraceError `embedded.not_installed` if Derby or the driver is not available.
     """

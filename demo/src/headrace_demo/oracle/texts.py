@@ -26,7 +26,7 @@ _DAYS = re.compile(r"([+-]?)(\d+) (\d+):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _MONTHS = re.compile(r"([+-]?)(\d+)-(\d+)")
 _LEADING_ZERO = re.compile(r"(?<![\d.])0(?=\.)")
 _PAST_ASCII = re.compile(r"[^ -~]|\\")
-MOST_BYTES = 4000
+MAX_BYTES = 4000
 """The most bytes of SQL_REDO in one row."""
 
 
@@ -123,7 +123,7 @@ def empty_lob(column: Column) -> str:
 
 
 def pieces(
-    statement: str, most_bytes: int = MOST_BYTES, *, cuts_characters: bool = False
+    statement: str, most_bytes: int = MAX_BYTES, *, cuts_characters: bool = False
 ) -> list[str | bytes]:
     """A statement cut into the parts that rows of V$LOGMNR_CONTENTS hold (CSF); bytes if it is cut
     inside a character, or has bytes that are not part of one."""

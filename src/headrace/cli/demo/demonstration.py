@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _FIRST_ROWS_S = 300.0
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 class Demonstration(ABC):
@@ -99,6 +99,7 @@ class Demonstration(ABC):
             user_settings=self._settings(),
         )
         try:
+            self._messages.phase("starting the query")
             self._messages.end()  # a demo has its own live line
             with self._opened(session) as (start, progressed):
                 supervisor = Supervisor(
@@ -155,7 +156,7 @@ class Demonstration(ABC):
         if self._shop.failure is not None:
             self._differences.append(f"the workload failed: {self._shop.failure}")
         if self._differences:
-            for difference in self._differences[:_MOST_SHOWN]:
+            for difference in self._differences[:_MAX_SHOWN]:
                 self._console.print(f"  {difference}", style="red", markup=False)
             self._console.print("self-check failed", style="bold red")
             return 1

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "properties",
         nargs="*",
         metavar="PROPERTY",
-        help="describe these properties, transforms, or codes of errors, only",
+        help="describe only these properties, transforms, or errors (by their codes)",
     )
     parser.add_argument(
         "--grep",
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = describe_rows(declarations)
     if arguments.properties:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
-    rows = [row for row in rows if _has(row, arguments.grep)]
+    rows = [row for row in rows if _matches(row, arguments.grep)]
     if not rows and arguments.grep is not None:
         raise _nothing_has(arguments.grep)
     _print_rows(rows)
@@ -105,13 +105,13 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
     having: dict[Row, list[str]] = {}
     for definition in definitions():
         for row in describe_rows(definition.configuration()):
-            if _has(row, arguments.grep):
+            if _matches(row, arguments.grep):
                 having.setdefault(row, []).append(definition.name)
     rows_of: dict[str, list[Row]] = {}
     for row, names in having.items():
         rows_of.setdefault(", ".join(names), []).append(row)
-    for heading, rows_in_all in rows_of.items():
-        _print_rows(rows_in_all, heading)
+    for heading, found in rows_of.items():
+        _print_rows(found, heading)
     of_transforms = options_with(arguments.grep)
     if not (rows_of or of_transforms):
         raise _nothing_has(arguments.grep)
@@ -184,7 +184,7 @@ def _nothing_has(text: str) -> HeadraceError:
 def _describe_transforms(arguments: argparse.Namespace) -> int:
     """Print the pages of the named transforms, or the index of all, or write the pages below a
     folder."""
-    from headrace.transforms.reference import index, page_of, pages
+    from headrace.transforms.reference import index, page_of, pages, require_known
 
     if arguments.pages is not None:
         for path, page in pages().items():
@@ -195,6 +195,9 @@ def _describe_transforms(arguments: argparse.Namespace) -> int:
     if arguments.grep is not None:
         options = options_with(arguments.grep)
         if arguments.properties:
+            for name in arguments.properties:
+                if not options_named(name):
+                    require_known(name)
             named = {name.rpartition(".")[2].partition("$")[0] for name in arguments.properties}
             options = {name: rows for name, rows in options.items() if name in named}
         if not options:
@@ -222,17 +225,17 @@ def _names_a_property(text: str) -> bool:
 
 def _describe_anywhere(names: Sequence[str]) -> None:
     """Print the properties as each connector declares them; connectors with the same declaration
-    share one head."""
+    are listed under one heading."""
     for name in names:
-        said: dict[Row, list[ConnectorDefinition]] = {}
+        connectors_of: dict[Row, list[ConnectorDefinition]] = {}
         for definition in definitions():
             for row in _find(definition.configuration(), name):
-                said.setdefault(row, []).append(definition)
+                connectors_of.setdefault(row, []).append(definition)
         of_transforms = options_named(name)
-        if not said and not of_transforms:
+        if not connectors_of and not of_transforms:
             raise _unknown(name, [definition.configuration() for definition in definitions()])
-        for row, having in said.items():
-            _print_rows([row], ", ".join(definition.name for definition in having))
+        for row, connectors in connectors_of.items():
+            _print_rows([row], ", ".join(definition.name for definition in connectors))
         _print_options(of_transforms)
 
 
@@ -280,7 +283,7 @@ def _unknown(name: str, configurations: Sequence[type[Configuration]]) -> Headra
     )
 
 
-def _has(row: Row, text: str | None) -> bool:
+def _matches(row: Row, text: str | None) -> bool:
     searched = f"{row.name} {row.default} {row.values} {row.meaning}"
     return text is None or text.lower() in searched.lower()
 

@@ -27,7 +27,7 @@ _NOUNS = {
     "KIND": ("CLASS",),
     "LIMIT": (
         "LARGEST_EPOCH", "LARGEST_TEXT", "LARGEST_TEXTS", "LEAST", "LONGEST_NAME",
-        "MESSAGE_MAX_BYTES", "MOST", "MOST_BYTES",
+        "MAX_BYTES", "MESSAGE_MAX_BYTES", "MOST",
     ),
     "METHOD": ("METHODS",),
     "NAME": (

@@ -34,7 +34,7 @@ from headrace.signals.data_collections import check_expression, named
 from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest, Repair
 from headrace.spark.sinks.definition import SinkDefinition, SinkQuery
 
-_WAIT_SECONDS, _MOST_SHOWN = 300.0, 100
+_WAIT_SECONDS, _MAX_SHOWN = 300.0, 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"to be confirmed (default: {_WAIT_SECONDS:.0f})",
     )  # fmt: skip
     parser.add_argument(
-        "--limit", type=_whole_number, default=_MOST_SHOWN, metavar="ROWS",
-        help=f"show at most this many differing rows of a table (default: {_MOST_SHOWN})",
+        "--limit", type=_whole_number, default=_MAX_SHOWN, metavar="ROWS",
+        help=f"show at most this many differing rows of a table (default: {_MAX_SHOWN})",
     )  # fmt: skip
     parser.add_argument(
         "--repair",

@@ -1,4 +1,5 @@
-"""Texts of clients' settings that are read again when a client is opened or refused."""
+"""Settings of clients whose texts are read again when a client is opened, and after the server
+refused it."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from headrace.errors import HeadraceError
 
 
 class ChangingText(str):
-    """A text as of the time when it was read, with the source that has its present value. Two of
-    them are equal if their sources are equal. It is pickled without the text; in a process that
-    cannot read the text, the text is empty, and `now` raises the error."""
+    """A text as of the time when it was read, with the source that has its present value. It equals
+    another ChangingText with an equal source, and no plain text. It is pickled without the text; in
+    a process that cannot read the text, the text is empty, and `now` raises the error."""
 
     source: SecretSource
 
@@ -33,9 +34,7 @@ class ChangingText(str):
         return self.source.current()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, ChangingText):
-            return self.source == other.source
-        return str.__eq__(self, other)
+        return isinstance(other, ChangingText) and self.source == other.source
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -61,8 +60,8 @@ def settings_now(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def have_changed(settings: Mapping[str, str], used: Mapping[str, str]) -> bool:
-    """Return whether one of the settings has changed since it was `used`, and refused. Raises as
-    `ChangingText.now`."""
+    """Return whether a setting has another text than in `used`, with which the server refused the
+    client. Raises as `ChangingText.now`."""
     return any(
         text.source.renewed(used[name]) != used[name]
         for name, text in settings.items()

@@ -6,10 +6,19 @@ import threading
 import time
 from abc import ABC, abstractmethod
 
-_MOST_SEEN = 8
+from headrace.config.credentials.former import FormerTexts
+
 _lock = threading.Lock()
-_kept: dict[KeptSecret, tuple[str, float]] = {}
-_seen: dict[KeptSecret, dict[str, tuple[tuple[str, str], ...]]] = {}
+_kept: dict[KeptSecret, _Kept] = {}
+_former = FormerTexts()
+
+
+class _Kept:
+    """A secret in this process: its text up to `end`, in seconds of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.text, self.end = "", 0.0
 
 
 class KeptSecret(ABC):
@@ -19,31 +28,33 @@ class KeptSecret(ABC):
 
     def current(self) -> str:
         """Return the secret. Raises as `fetch`."""
-        with _lock:
-            text, end = _kept.get(self, ("", 0.0))
-            if time.monotonic() < end:
-                return text
+        kept = self._kept()
+        with kept.lock:
             began = time.monotonic()
-            text, seconds = self.fetch()
-            _kept[self] = text, began + seconds
-            former_texts = _seen.setdefault(self, {})
-            former_texts.pop(text, None)
-            former_texts[text] = ()
-            for oldest in list(former_texts)[:-_MOST_SEEN]:
-                del former_texts[oldest]
-            return text
+            if began >= kept.end:
+                kept.text, seconds = self.fetch()
+                kept.end = began + seconds
+                _former.note(self, kept.text)
+            return kept.text
 
     def renewed(self, used: str) -> str:
         """Return the secret after `used` was refused: it is fetched again, unless another thread
         has done so since. Raises as `current`."""
-        with _lock:
-            if _kept.get(self, ("", 0.0))[0] == used:
-                _kept.pop(self, None)
+        kept = self._kept()
+        with kept.lock:
+            if kept.text == used:
+                kept.end = 0.0
         return self.current()
 
     def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
         """Return the last secrets in this process, which messages hide."""
-        return dict(_seen.get(self, {}))
+        return _former.of(self)
+
+    def _kept(self) -> _Kept:
+        """Return the secret of this process. Its lock is held while it is fetched, which takes
+        seconds: other secrets have locks of their own."""
+        with _lock:
+            return _kept.setdefault(self, _Kept())
 
     @abstractmethod
     def fetch(self) -> tuple[str, float]:

@@ -25,12 +25,12 @@ def logged_in(
     try:
         return connect()
     except errors as error:
-        if not is_refused(error) or not have_changed(changing, used):
+        if not is_refused(error) or not secrets_have_changed(changing, used):
             raise
     return connect()
 
 
-def have_changed(secrets: Sequence[Secret], used: Sequence[str]) -> bool:
+def secrets_have_changed(secrets: Sequence[Secret], used: Sequence[str]) -> bool:
     """Return whether the present text of one of the secrets differs from the `used` and refused
     one."""
     pairs = zip(secrets, used, strict=True)

@@ -6,14 +6,14 @@ import socket
 import time
 from dataclasses import dataclass, field
 
+from headrace.config.credentials.former import FormerTexts
 from headrace.config.references import look_up_each, parts_of
 from headrace.errors import HeadraceError
 
 _TRIES, _PAUSE_SECONDS = 4, 0.25
 """Attempts to read a file, and seconds between them: a file that is replaced may be missing
 briefly."""
-_MOST_SEEN = 8
-_seen: dict[RotatingText, dict[str, tuple[tuple[str, str], ...]]] = {}
+_former = FormerTexts()
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,7 @@ class RotatingText:
                         "connection.",
                     ) from None
                 time.sleep(_PAUSE_SECONDS)
-        former_texts = _seen.setdefault(self, {})
-        former_texts.pop(text, None)
-        former_texts[text] = values
-        for oldest in list(former_texts)[:-_MOST_SEEN]:
-            del former_texts[oldest]
+        _former.note(self, text, values)
         return text
 
     def renewed(self, used: str) -> str:  # noqa: ARG002 - a file is read at each use
@@ -61,4 +57,4 @@ class RotatingText:
 
     def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
         """Return the last texts in this process, each with its references and their values."""
-        return dict(_seen.get(self, {}))
+        return _former.of(self)

@@ -197,7 +197,7 @@ class CredentialsConfig(Configuration):
     )
     headrace_credentials_timeout_ms = Property(
         TIMEOUT,
-        duration(),
+        duration(1),
         "30000",
         Group.HEADRACE,
         "How long the program of headrace.credentials.command may take.",

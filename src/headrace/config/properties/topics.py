@@ -23,7 +23,8 @@ class TopicConfig(Configuration):
         choice(TopicNamingStrategy, aliases=TOPIC_NAMING_CLASSES),
         "io.debezium.schema.SchemaTopicNamingStrategy",
         Group.TOPICS,
-        "How topics are named: `<prefix>.<schema>.<table>` or, Default…, `<prefix>.<table>`.",
+        "The topics' names: `<prefix>.<schema>.<table>`, or `<prefix>.<table>` with "
+        "DefaultTopicNamingStrategy.",
     )
     topic_regex = Property(
         "topic.regex",
@@ -113,22 +114,23 @@ class TopicConfig(Configuration):
         milliseconds(),
         "0",
         Group.TOPICS,
-        "Interval of heartbeat records; 0 means no heartbeats. Positions move on idle tables "
-        "without them.",
+        "Interval of heartbeat records; 0 means no heartbeats. Even without heartbeats the "
+        "position advances while tables are idle.",
     )
     provide_transaction_metadata = Property(
         "provide.transaction.metadata",
         BOOLEAN,
         "false",
         Group.TOPICS,
-        "Transaction boundaries as records, and a transaction block in events.",
+        "Adds a record for the BEGIN and END of each transaction, and a transaction block to "
+        "events.",
     )
     transaction_metadata_factory = Property(
         "transaction.metadata.factory",
         JAVA_CLASS,
         None,
         Group.TOPICS,
-        "Replaces the transaction block.",
+        "The Java class that makes the transaction block.",
         status=_JAVA,
     )
 
@@ -169,5 +171,6 @@ class TopicConfig(Configuration):
                         replacing,
                         f"{prefix}.replacement names the group {group[0]}, which {prefix}.regex "
                         "does not have",
-                        "Count the parentheses of the expression; a literal $ is written \\$.",
+                        "Use the number or the name of a group of the expression; a literal $ is "
+                        "written \\$.",
                     )

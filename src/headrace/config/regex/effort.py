@@ -17,10 +17,10 @@ from typing import Any
 _parser: Any = importlib.import_module("re._parser")
 LONGEST_NAME = 250
 """The length of the longest name of a table, column or topic, in characters."""
-_MOST_STEPS = 200_000_000
+_MAX_STEPS = 200_000_000
 """The most steps for the longest name in the worst case: a few seconds."""
-_MOST_PER_CHARACTER = 100
-_MOST_CONSTANT = 10_000
+_MAX_PER_CHARACTER = 100
+_MAX_CONSTANT = 10_000
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
@@ -41,7 +41,7 @@ class Effort:
 
     def is_linear(self) -> bool:
         """Return whether the steps are at most a small number per character."""
-        most = _MOST_CONSTANT if self.degree == 0 else _MOST_PER_CHARACTER
+        most = _MAX_CONSTANT if self.degree == 0 else _MAX_PER_CHARACTER
         return self.degree <= 1 and self.factor <= most
 
     def suits_names(self) -> bool:
@@ -49,7 +49,7 @@ class Effort:
         if math.isinf(self.degree) or math.isinf(self.factor):
             return False
         steps = self.factor * LONGEST_NAME**self.degree / math.factorial(int(self.degree))
-        return bool(steps <= _MOST_STEPS)
+        return bool(steps <= _MAX_STEPS)
 
 
 _ONE, _LENGTH, _ENDLESS = Effort(0, 1.0), Effort(1, 1.0), Effort(math.inf, math.inf)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_MOST_GROUPS = 9
+_MAX_GROUPS = 9
 """The most groups that a replacement in RE2 can refer to."""
 _LACKED = (
     "look-around, a back reference, a possessive quantifier or a $ before something else; leave "
@@ -120,8 +120,8 @@ class Expression:
                 "it could take too long for a long text of a row: it repeats parts, and matches "
                 f"no characters or has {_LACKED}"
             )
-        if self.groups > _MOST_GROUPS:
-            raise ValueError(f"it has more than {_MOST_GROUPS} groups")
+        if self.groups > _MAX_GROUPS:
+            raise ValueError(f"it has more than {_MAX_GROUPS} groups")
 
     def replaced_everywhere(
         self, texts: Sequence[str], replacement: Callable[[Sequence[str]], str]

@@ -22,7 +22,7 @@ _TYPES = {
     Type.BYTES: pa.large_binary(),
 }
 _NESTING = (Type.ARRAY, Type.MAP, Type.STRUCT)
-_MOST_DIGITS = 76  # digits of Arrow's widest decimal
+_MAX_DIGITS = 76  # digits of Arrow's widest decimal
 
 
 def arrow_type(schema: Schema) -> pa.DataType:
@@ -34,7 +34,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
     match schema.type:
         case Type.BYTES if schema.name == DECIMAL:
             scale = decimal_scale(schema)
-            return pa.decimal256(_MOST_DIGITS, scale)
+            return pa.decimal256(_MAX_DIGITS, scale)
         case Type.ARRAY if schema.values is not None:
             return pa.large_list(arrow_type(schema.values))
         case Type.MAP if schema.keys is not None and schema.values is not None:

@@ -16,7 +16,7 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.arrow import arrow_type, connect_value
 from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
 from headrace.connect.json_values import (
-    MOST_CELLS,
+    MAX_CELLS,
     Allowance,
     dump_value,
     json_text,
@@ -41,7 +41,7 @@ _FORMS: dict[Type, tuple[Encoding, struct.Struct, pa.DataType]] = {
 
 
 def form_of(
-    schema: Schema, most_cells: int = MOST_CELLS
+    schema: Schema, most_cells: int = MAX_CELLS
 ) -> tuple[Encoding, int, Callable[[bytes], object]]:
     """Return the encoding, its parameter and the decoder of cells that hold values of `schema`:
     binary numbers, texts and bytes; decimals as text; nested values, and values without a schema,

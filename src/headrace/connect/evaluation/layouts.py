@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import cell_of, form_of
 from headrace.connect.images import BINARY, NULL
-from headrace.connect.json_values import MOST_CELLS
+from headrace.connect.json_values import MAX_CELLS
 from headrace.connect.records import Cell, Image, Node, Struct
 from headrace.connect.schema import Schema, Type
 
@@ -36,7 +36,7 @@ class Layout:
 
     columns: int = 0
     fills_nulls: bool = False
-    most_cells: int = MOST_CELLS
+    most_cells: int = MAX_CELLS
 
     def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
         """Return the next cell, in the form of values of `schema`."""

@@ -15,7 +15,7 @@ HEAD = 19
 _DIGITS = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18])
 _ZERO, _NINE = ord("0"), ord("9")
 _SIGNS = {4: "-", 7: "-", 13: ":", 16: ":"}
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 LAST_INSTANT = 253_402_300_799_999
 """Milliseconds since 1970 of the last millisecond of the year 9999."""
 _TEXT = pa.large_string()
@@ -44,7 +44,7 @@ def time_texts(array: pa.Array, between: str, tail: str) -> TimeTexts | None:
     data = np.frombuffer(buffer, np.uint8)[ends[0] : ends[-1]]
     ends = ends - ends[0]
     fraction = np.diff(ends) - HEAD - len(tail)
-    if int(fraction.min()) < 0 or int(fraction.max()) > _MOST_DIGITS + 1 or (fraction == 1).any():
+    if int(fraction.min()) < 0 or int(fraction.max()) > _MAX_DIGITS + 1 or (fraction == 1).any():
         return None
     head = data[ends[:-1, None] + np.arange(HEAD)]
     signs = {**_SIGNS, 10: between}

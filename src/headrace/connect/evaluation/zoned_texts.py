@@ -17,7 +17,7 @@ _ZERO, _POINT, _COLON, _DASH, _PLUS = (ord(character) for character in "0.:-+")
 _DATE_ENDS, _UTC = ord("T"), ord("Z")
 _DATE = 11
 """Length of a date and its separator from the time: `2026-01-02T`."""
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 _LONGEST = 40
 """Bytes reserved for a text; at least the length of `2026-01-02T03:04:05.123456789+02:00:01`."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -115,7 +115,7 @@ def _read(offsets, count, data, has_date, seconds, shifts, fractions):
                     last = place + 1
                 place += 1
             digits = place - begin - 1
-            if digits < 1 or digits > _MOST_DIGITS or place == end:
+            if digits < 1 or digits > _MAX_DIGITS or place == end:
                 return i
         shift = _offset(place, end)
         if shift == _DAY:

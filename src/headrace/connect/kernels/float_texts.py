@@ -15,8 +15,8 @@ from numba.extending import intrinsic
 from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import copy, load64, stack_memory, store8
 
-_MOST_BYTES = 64
-_number_text = stack_memory(_MOST_BYTES + 16)
+_MAX_BYTES = 64
+_number_text = stack_memory(_MAX_BYTES + 16)
 _end_of_number = stack_memory(8)
 
 
@@ -52,7 +52,7 @@ _strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
 def float_bits(address, length, width):
     """Return the bits of a float of `width` bits for a text that has only characters of decimal
     numbers; -1 if the text is not a number, has more than 64 bytes, or is too large for a float."""
-    if length < 1 or length > _MOST_BYTES:
+    if length < 1 or length > _MAX_BYTES:
         return np.int64(-1)
     text = _number_text()
     copy(address, length, text)

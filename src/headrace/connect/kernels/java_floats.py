@@ -35,7 +35,7 @@ _POINT_ZERO, _ZERO_POINT_ZERO, _LEADING_ZEROS = (
 )
 
 _MASK_63 = (1 << 63) - 1
-_LEAST_POWER, _LARGEST_POWER = -324, 292
+_MIN_POWER, _LARGEST_POWER = -324, 292
 _THOUSANDTH = struct.unpack("<q", struct.pack("<d", 0.001))[0]
 
 
@@ -51,7 +51,7 @@ def _power_words(k: int) -> tuple[int, int]:
     return power >> 63, power & _MASK_63
 
 
-_POWERS = np.array([_power_words(k) for k in range(_LEAST_POWER, _LARGEST_POWER + 1)], np.int64)
+_POWERS = np.array([_power_words(k) for k in range(_MIN_POWER, _LARGEST_POWER + 1)], np.int64)
 
 
 @part
@@ -113,8 +113,8 @@ def _put_binary_float(c, q, is_least_normal, shift, out):
         lower = middle - 2
         k = (q * 661_971_961_083) >> 41
     h = q + ((-k * 913_124_641_741) >> 38) + 2
-    high = _POWERS[k - _LEAST_POWER, 0]
-    low = _POWERS[k - _LEAST_POWER, 1]
+    high = _POWERS[k - _MIN_POWER, 0]
+    low = _POWERS[k - _MIN_POWER, 1]
     middle = _rounded(high, low, middle << h)
     lower = _rounded(high, low, lower << h) + odd
     upper = _rounded(high, low, upper << h) - odd

@@ -26,10 +26,10 @@ OPEN_ARRAY, CLOSE_ARRAY = ord("["), ord("]")
 _DASH, _POINT, _ZERO, _SMALL_E, _LARGE_E, _PLUS = map(ord, "-.0eE+")
 _TRUE, _FALSE, _NULL = (as_word(text) for text in (b"true", b"alse", b"null"))
 _SPACE = 32
-_MOST_DEPTH = 60
-_MOST_EXACT = 15
+_MAX_DEPTH = 60
+_MAX_EXACT = 15
 """The most digits with which a decimal text is always the shortest one of its double."""
-_MOST_LONG = 18
+_MAX_LONG = 18
 _LARGEST_PLAIN, _SMALLEST_PLAIN = 7, 3
 """The most digits before the point, and zeros after it, of doubles that Java writes without an
 exponent."""
@@ -228,16 +228,16 @@ def _canonical_number(place, end):
     if digits == 0 or (digits > 1 and load8(whole) == _ZERO):
         return np.int64(-1)
     if place >= end:
-        return place if digits <= _MOST_LONG else np.int64(-1)
+        return place if digits <= _MAX_LONG else np.int64(-1)
     byte = load8(place)
     if byte in (_SMALL_E, _LARGE_E):
         return np.int64(-1)
     if byte != _POINT:
-        return place if digits <= _MOST_LONG else np.int64(-1)
+        return place if digits <= _MAX_LONG else np.int64(-1)
     fraction = place + 1
     place = digits_end(fraction, end)
     count = place - fraction
-    if count == 0 or digits > _LARGEST_PLAIN or digits + count > _MOST_EXACT:
+    if count == 0 or digits > _LARGEST_PLAIN or digits + count > _MAX_EXACT:
         return np.int64(-1)
     if count > 1 and load8(place - 1) == _ZERO:
         return np.int64(-1)
@@ -283,7 +283,7 @@ def canonical_value(place, end):
         if byte in (OPEN_OBJECT, OPEN_ARRAY):
             is_object = byte == OPEN_OBJECT
             kinds, depth = kinds << 1 | is_object, depth + 1
-            if depth > _MOST_DEPTH or place + 1 >= end:
+            if depth > _MAX_DEPTH or place + 1 >= end:
                 return np.int64(-1)
             place += 1
             if load8(place) == (CLOSE_OBJECT if is_object else CLOSE_ARRAY):

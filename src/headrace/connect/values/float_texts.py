@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from headrace.connect.java_numbers import java_double, java_float, java_notation
 
-_LEAST_NORMAL = {4: 1.2e-38, 8: 2.3e-308}
+_MIN_NORMAL = {4: 1.2e-38, 8: 2.3e-308}
 _LEAST, _MOST = 1e-3, 1e7
 """The absolute numbers that Java writes without an exponent."""
 
@@ -17,7 +17,7 @@ def java_texts(numbers: np.ndarray) -> list[str]:
     width = numbers.dtype.itemsize
     sizes = np.abs(numbers)
     is_plain = (sizes >= _LEAST) & (sizes < _MOST)
-    is_normal = (sizes >= _LEAST_NORMAL[width]) & np.isfinite(sizes)
+    is_normal = (sizes >= _MIN_NORMAL[width]) & np.isfinite(sizes)
     exactly = java_float if width == 4 else java_double
     # Arrow writes the shortest digits, too; Java's differ only for subnormal numbers.
     return [

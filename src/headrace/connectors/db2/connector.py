@@ -97,7 +97,8 @@ class Db2Database(Source[Db2Position]):
         snapshot: OpenSnapshot[Db2Position] | None,
     ) -> Lost | None:
         """See Source."""
-        self._readiness.prepare(stored.to_json())
+        if snapshot is not None or not self._readiness.is_current:
+            self._readiness.prepare(stored.to_json())
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
         return self._position.check(stored) if self.streams else None
@@ -105,6 +106,10 @@ class Db2Database(Source[Db2Position]):
     def forget_position(self) -> None:
         """See Source."""
         self._position.is_known = False
+
+    def disconnect(self) -> None:
+        """See Source; another database may answer the next connection, such as a restored one."""
+        self._readiness.is_current = False
 
     # -- the stream -----------------------------------------------------------------------------
 

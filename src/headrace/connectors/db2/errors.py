@@ -61,9 +61,11 @@ _PROCEDURE = re.compile(r"\bSYSIBM\.SQL[A-Z]+")
 """A procedure that the CLI calls for its functions on the catalogue."""
 _BOUND_PACKAGES = 3
 """The number of packages of each kind that db2cli.lst binds, unless CLIPKG says otherwise."""
+# SQL30082N: 17 unsupported function, 36 unexpected client error.
 _UNSUPPORTED = re.compile(r'reason "(?:17|36)"')
 # SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started,
-# SQL1229N its member failed; SQL0923N of z/OS: not started.
+# SQL1229N its member failed; SQL0923N of z/OS: not started; -99999: an error of the CLI without a
+# code of the server.
 _UNREACHABLE_CODES = frozenset({-30081, -30108, -1224, -1032, -1229, -923, -99999})
 _UNREACHABLE_STATES = frozenset({"40003", "40504", "57015"})
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
@@ -75,11 +77,10 @@ _LOGIN_KIND = Refusal(
 _DATABASE = Refusal("unknown_database", "Check database.dbname: the database's name, or its alias.")
 _NOT_OPEN = Refusal(
     "not_open",
-    "The database accepts no connections at present; headrace waits for it: it is a standby, "
-    "restarts after a "
-    "crash (RESTART DATABASE), waits for a backup or for logs to be rolled forward, or is in "
-    "exclusive use. After a takeover of HADR name the primary in database.hostname, or an "
-    "alternate server.",
+    "The database accepts no connections now, and headrace waits. It may be a standby, be "
+    "restarting after a crash (RESTART DATABASE), be waiting for a backup or for a roll-forward, "
+    "or be in exclusive use. After an HADR takeover, set database.hostname to the primary, or "
+    "configure an alternate server.",
     retriable=True,
 )
 _CONNECTIONS = Refusal(
@@ -96,7 +97,8 @@ _RESOURCES = Refusal(
 )
 _PRIVILEGE = Refusal(
     "no_privilege",
-    "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
+    "Grant it to {user} (headrace check FILE names what is missing, headrace check FILE --fix-sql "
+    "prints the statements).",
 )
 _TABLE_GONE = Refusal(
     "table_gone",

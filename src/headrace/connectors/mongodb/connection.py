@@ -15,7 +15,7 @@ from pymongo.driver_info import DriverInfo
 from pymongo.errors import ConfigurationError, PyMongoError, ServerSelectionTimeoutError
 from pymongo.uri_parser import parse_uri
 
-from headrace.config.credentials.login import have_changed
+from headrace.config.credentials.login import secrets_have_changed
 from headrace.config.secret import Secret
 from headrace.connectors.mongodb.certificates import certificate_options
 from headrace.connectors.mongodb.config import MongoConfig
@@ -125,7 +125,7 @@ def is_outdated(config: MongoConfig) -> bool:
     alive = [
         opened for opened in _OPENED if opened.secrets == secrets and opened.client() is not None
     ]
-    return any(have_changed(secrets, opened.used) for opened in alive)
+    return any(secrets_have_changed(secrets, opened.used) for opened in alive)
 
 
 def uses_tls(config: MongoConfig) -> bool:

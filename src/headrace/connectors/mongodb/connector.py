@@ -134,7 +134,7 @@ class MongoDatabase(Source[MongoPosition]):
                 options,
                 run.translate,
                 self._progress,
-                ids.changed if run.identifies else None,
+                ids.note_change if run.identifies else None,
             ),
             collections,
             start,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import uuid
 from collections.abc import Callable
@@ -73,9 +74,14 @@ class _Reader:
         quoted = self._quoted()
         if quoted is not None:
             return quoted
+        start = self.position
         number = self.match(_NUMBER)
         if number is not None:
-            return _number(number[0])
+            try:
+                return _number(number[0])
+            except ValueError as error:
+                self.position = start
+                raise self.error(str(error)) from None
         regex = self.match(_REGEX)
         if regex is not None:
             return _regex(regex[1].replace("\\/", "/"), "".join(sorted(regex[2])))
@@ -113,13 +119,13 @@ class _Reader:
             return None
         quoted = self.match(_QUOTED[quote])
         if quoted is None:
-            raise self.error("the text has no end")
+            raise self.error("the string is not closed")
         text = _ESCAPE.sub(_unescaped, quoted[1])
         try:
             # Two escapes may form one character.
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
-            raise self.error("an unpaired surrogate is not a text") from None
+            raise self.error("the string has an unpaired surrogate") from None
 
     def _word(self, depth: int) -> Any:
         start = self.position
@@ -138,7 +144,7 @@ class _Reader:
                 return _CONSTRUCTORS[word](*arguments)
             except (ArithmeticError, AttributeError, TypeError, ValueError):
                 self.position = start
-                raise self.error(f"{word}(…) has no value in the parentheses that fits") from None
+                raise self.error(f"the arguments of {word}(…) are not valid") from None
         self.position = start
         raise self.error("a value is expected")
 
@@ -149,13 +155,19 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _number(text: str) -> Any:
-    if text.endswith("Infinity"):
-        return {"$numberDouble": text}
     if not re.fullmatch(r"-?[0-9]+", text):
-        return float(text)
-    if not -(1 << 63) <= int(text) < 1 << 63:
-        raise ValueError(f"{text} does not fit a BSON number")
-    return int(text)
+        double = float(text)
+        sign = "-" if double < 0 else ""
+        return double if math.isfinite(double) else {"$numberDouble": f"{sign}Infinity"}
+    return _integer(text, 64)
+
+
+def _integer(value: Any, bits: int) -> int:
+    """Raises ValueError for a number that needs more bits."""
+    number = int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(f"the number needs more than {bits} bits")
+    return number
 
 
 def _regex(pattern: str, options: str = "") -> Any:
@@ -186,8 +198,8 @@ _CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "ObjectId": lambda text: {"$oid": bytes.fromhex(text).hex()},
     "ISODate": _date,
     "Date": _date,
-    "NumberInt": int,
-    "NumberLong": lambda value: {"$numberLong": str(int(value))},
+    "NumberInt": lambda value: _integer(value, 32),
+    "NumberLong": lambda value: {"$numberLong": str(_integer(value, 64))},
     "NumberDecimal": lambda value: {"$numberDecimal": str(value)},
     "Timestamp": lambda seconds, increment: {"$timestamp": {"t": seconds, "i": increment}},
     "RegExp": _regex,

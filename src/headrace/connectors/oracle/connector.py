@@ -111,7 +111,8 @@ class OracleDatabase(Source[OraclePosition]):
         snapshot: OpenSnapshot[OraclePosition] | None,
     ) -> Lost | None:
         """See Source."""
-        self._readiness.prepare()
+        if snapshot is not None or not self._readiness.is_current:
+            self._readiness.prepare()
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
         return self._position.check(stored, self._readiness.incarnation) if self.streams else None
@@ -119,6 +120,10 @@ class OracleDatabase(Source[OraclePosition]):
     def forget_position(self) -> None:
         """See Source."""
         self._position.is_known = False
+
+    def disconnect(self) -> None:
+        """See Source; another database may answer the next connection, such as a restored one."""
+        self._readiness.is_current = False
 
     # -- the stream -----------------------------------------------------------------------------
 

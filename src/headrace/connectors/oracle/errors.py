@@ -154,11 +154,12 @@ _INVALID_TEXT = Refusal(
 )
 _PRIVILEGE = Refusal(
     "no_privilege",
-    "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
+    "Grant it to {user} (headrace check FILE names what is missing, headrace check FILE --fix-sql "
+    "prints the statements).",
 )
 _QUOTA = Refusal(
     "no_quota",
-    "Give {user} a quota on the table space that the message names (headrace check FILE has the "
+    "Give {user} a quota on the tablespace that the message names (headrace check FILE has the "
     "statement), or set log.mining.read.only=true.",
 )
 _TABLE_GONE = Refusal(
@@ -247,7 +248,7 @@ _UNDO = Refusal(
     "snapshot_too_old",
     "The undo no longer has the rows of the statement; headrace tries again, as of a later SCN if "
     "possible. If this persists, raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) "
-    "and the undo table space, or read with more slices.",
+    "and the undo tablespace, or read with more slices.",
     retriable=True,
 )
 _BY_CODE = {

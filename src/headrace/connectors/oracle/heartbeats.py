@@ -12,14 +12,14 @@ from headrace.relational.heartbeat_query import PROPERTY, HeartbeatFailure, Hear
 
 _NO_TABLE = 942
 _EXPLAINED = ("INSERT", "UPDATE", "DELETE", "MERGE", "SELECT")
-"""Statements that EXPLAIN PLAN accepts."""
-_GOES = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
+"""Statements that are checked with EXPLAIN PLAN."""
+_UNAVAILABLE = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
 """ORA codes of an instance that is shut down, or not open yet."""
 
 
 def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
-    """Return the query that runs with each heartbeat, in a transaction of its own where the tables
-    are; None: it is not configured."""
+    """Return the query that runs with each heartbeat, in a transaction of its own, in the database
+    that has the tables; None: it is not configured."""
     if not config.heartbeat_action_query:
         return None
     session = kept_connection(config)
@@ -45,8 +45,9 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
         assert isinstance(error, DriverError)
         if error.code == _NO_TABLE:
             return HeartbeatFailure.NO_TABLE, explained
-        goes = error.code in _GOES or error.is_unreachable
-        return HeartbeatFailure.SERVER_GOES if goes else HeartbeatFailure.OTHER, explained
+        is_unavailable = error.code in _UNAVAILABLE or error.is_unreachable
+        failure = HeartbeatFailure.SERVER_UNAVAILABLE if is_unavailable else HeartbeatFailure.OTHER
+        return failure, explained
 
     return HeartbeatQuery(
         CONNECTOR, config.heartbeat_action_query, execute, explain, session.close, prepare

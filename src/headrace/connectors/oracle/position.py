@@ -125,11 +125,11 @@ class OraclePosition(PlacePosition):
             if name in data and "txScn" not in data:
                 raise ValueError(f"{name} comes without txScn, as in Debezium's offsets")
         mined = parse_scn(_text(data, "scn") or "0")
-        threads, upto = thread_commits(_text(data, "commit_scn") or "")
+        threads, up_to = thread_commits(_text(data, "commit_scn") or "")
         last = _text(data, "committed")
         if last is None:
             bounds = [commit.scn for commit in threads]
-            committed = (min(bounds) if upto is None and bounds else upto or mined) << 64
+            committed = (min(bounds) if up_to is None and bounds else up_to or mined) << 64
         else:
             scn, _, xid = last.partition(":")
             at = parse_scn(scn)
@@ -169,7 +169,8 @@ def record_commits(
 ) -> None:
     """Record committed transactions as the last commits of their redo threads, in `threads`. `ran`
     are the threads, `scns` the SCNs of the commits in their order."""
-    for thread in np.unique(ran):
+    is_alone = len(ran) > 0 and bool((ran == ran[0]).all())
+    for thread in ran[:1] if is_alone else np.unique(ran):
         of_thread = np.flatnonzero(ran == thread)
         scn = int(scns[of_thread[-1]])
         same = tuple(int(xid) for xid in xids[of_thread[scns[of_thread] == scn]])
@@ -185,12 +186,12 @@ def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
     all threads are delivered (None: it has none). It is a list of `scn:thread:txid-txid…`; older
     forms are `scn`, and `scn:rs_id:ssn:thread`."""
     threads: list[ThreadCommit] = []
-    upto = None
+    up_to = None
     for commit in filter(None, text.split(",")):
         parts = commit.split(":")
         scn = parse_scn(parts[0])
         if len(parts) == 1:
-            upto = scn
+            up_to = scn
         elif len(parts) == _PARTS:
             xids = tuple(parse_xid(xid) for xid in parts[2].split("-") if xid)
             threads.append(ThreadCommit(_number(parts[1]), scn, xids))
@@ -198,7 +199,7 @@ def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
             threads.append(ThreadCommit(_number(parts[3]), scn, ()))
         else:
             raise ValueError("commit_scn is not valid")
-    return tuple(threads), upto
+    return tuple(threads), up_to
 
 
 def _number(text: str) -> int:

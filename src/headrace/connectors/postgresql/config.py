@@ -118,7 +118,8 @@ class PostgresConfig(TableIdentityConfig, TokensConfig, WithoutHistoryConfig, Re
         BOOLEAN,
         "true",
         Group.CONNECTION,
-        "Whether idle connections are probed.",
+        "Whether idle connections are probed: a connection that was cut silently fails after "
+        "about two minutes.",
     )
     database_initial_statements = Property(
         "database.initial.statements",

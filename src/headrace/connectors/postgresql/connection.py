@@ -30,6 +30,15 @@ _SETTINGS = {
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
+_KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 60,
+    "keepalives_interval": 10,
+    "keepalives_count": 6,
+    "tcp_user_timeout": 120_000,
+}
+"""A connection that a firewall or a dead host has cut fails after two minutes: by default the
+operating system finds out after two hours, or a quarter of an hour if bytes are on their way."""
 _NAME_BYTES = 63  # the longest application_name
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
@@ -73,7 +82,7 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
         # libpq prefers GSS encryption whenever it has a ticket; the stream is read faster without
         # libpq.
         "gssencmode": "disable",
-        "keepalives": 1 if config.database_tcpKeepAlive else 0,
+        **(_KEEPALIVE if config.database_tcpKeepAlive else {"keepalives": 0}),
         "connect_timeout": 30,
         "application_name": application,
         "options": settings,

@@ -19,7 +19,7 @@ _LOOKED_AT = ("DELETE", "INSERT", "MERGE", "UPDATE", "VALUES")
 parsed. A function in a SELECT may do so, and SELECT … INTO does."""
 _FAILURES = {
     "42P01": HeartbeatFailure.NO_TABLE,
-    **dict.fromkeys(("57P01", "57P02", "57P03"), HeartbeatFailure.SERVER_GOES),
+    **dict.fromkeys(("57P01", "57P02", "57P03"), HeartbeatFailure.SERVER_UNAVAILABLE),
 }
 
 

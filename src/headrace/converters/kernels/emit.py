@@ -61,10 +61,10 @@ from headrace.converters.instructions import (
     KEYS_CAPACITY,
     MADE_COLUMNS,
     MADE_COUNT,
+    MAX_MISSES,
+    MAX_ROWS,
     MISS_COUNT,
     MISSING,
-    MOST_MISSES,
-    MOST_ROWS,
     NAME,
     NEXT,
     NO_VALUE,
@@ -225,7 +225,7 @@ def _size_of(row, transaction, shape, state):
 
 @entry
 def emit(state):
-    """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns the
+    """Render the selected rows from START until COUNT, MAX_ROWS rows or a full buffer; returns the
     number of rendered rows.
 
     STATUS is the reason why the pass stopped, and NEXT the row where it stopped; MISSES are the
@@ -236,7 +236,7 @@ def emit(state):
     rows, selected = state[FIRST_ROW], state[SELECTED]
     transactions = state[FIRST_TRANSACTION]
     shapes, programs = state[SHAPES], state[PROGRAMS]
-    count, most_rows = state[COUNT], state[MOST_ROWS]
+    count, most_rows = state[COUNT], state[MAX_ROWS]
     values, keys = state[VALUES], state[KEYS]
     values_capacity = state[VALUES_CAPACITY]
     keys_capacity = state[KEYS_CAPACITY]
@@ -299,7 +299,7 @@ def emit(state):
             quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
             if first_missing < 0:
                 first_missing = i
-            full = state[MISS_COUNT] >= state[MOST_MISSES]
+            full = state[MISS_COUNT] >= state[MAX_MISSES]
             if full or quiet == _QUIET_ROWS:
                 break
             i += 1
@@ -410,7 +410,7 @@ def emit_headers(state):
             first_missing = i
         i += 1
         if first_missing >= 0:
-            if state[MISS_COUNT] >= state[MOST_MISSES]:
+            if state[MISS_COUNT] >= state[MAX_MISSES]:
                 break
             continue
         out = end

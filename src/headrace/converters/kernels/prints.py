@@ -21,10 +21,10 @@ from headrace.connect.rows import (
 from headrace.converters.instructions import (
     CLOCK_MS,
     IS_NULL,
+    MAX_MISSES,
     MISS_COUNT,
     MISSES,
     MISSING,
-    MOST_MISSES,
     PATCH_MASK,
     PATCH_TABLE,
     ROW_NUMBER,
@@ -197,7 +197,7 @@ def patch(state, address, length, instruction, out):
             return copy(load64(entry_address + 16), load64(entry_address + 24), out)
         bucket = (bucket + 1) & mask
     count = state[MISS_COUNT]
-    if count < state[MOST_MISSES]:
+    if count < state[MAX_MISSES]:
         miss = state[MISSES] + 32 * count
         store64(miss, address)
         store64(miss + 8, length)

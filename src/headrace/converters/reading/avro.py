@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.json_values import MOST_CELLS
+from headrace.connect.json_values import MAX_CELLS
 from headrace.converters.reading.avro_schemas import load_avro, read_value
 from headrace.converters.reading.kernels.images_kernel import AVRO
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm
@@ -26,7 +26,7 @@ class AvroReader:
     record.
     """
 
-    def __init__(self, registry: Registry, most_cells: int = MOST_CELLS) -> None:
+    def __init__(self, registry: Registry, most_cells: int = MAX_CELLS) -> None:
         self._registry = registry
         self._most_cells = most_cells
         self._forms: dict[int, PartForm] = {}

@@ -12,7 +12,7 @@ from struct import error as StructError
 from struct import unpack_from
 
 from headrace.connect.java_numbers import decimal_of
-from headrace.connect.json_values import BITS, MOST_BYTES, MOST_CELLS, Allowance, check_decimal
+from headrace.connect.json_values import BITS, MAX_BYTES, MAX_CELLS, Allowance, check_decimal
 from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
 from headrace.converters.avro.schemas import ENUM
 from headrace.converters.reading.fields import NO_UNION, UnionShape
@@ -275,7 +275,7 @@ def _default(schema: Schema, value: object) -> object:
     raise ValueError
 
 
-def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> object:
+def read_value(kind: AvroType, raw: bytes, most_cells: int = MAX_CELLS) -> object:
     """Return the Connect value that all of `raw` encodes.
 
     Raises HeadraceError("reading.not_understood") and ("connect.too_many_cells").
@@ -377,7 +377,7 @@ def _bytes_reader(kind: AvroType) -> Read:
         value, place = read_bytes(raw, place, reading)
         number = reading.decimals.get((scale, value))
         if number is None:
-            if len(value) > MOST_BYTES:
+            if len(value) > MAX_BYTES:
                 raise ValueError
             number = decimal_of(int.from_bytes(value, "big", signed=True), scale)
             reading.decimals[scale, value] = number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config.properties.frames import InputConfig
 from headrace.config.properties.modes import ConverterName
-from headrace.connect.json_values import MOST_CELLS
+from headrace.connect.json_values import MAX_CELLS
 from headrace.converters.configured import json_options
 from headrace.converters.reading.avro import AvroReader
 from headrace.converters.reading.binary import BytesReader, StringReader
@@ -32,7 +32,7 @@ def reader_of(config: InputConfig, role: str, prefix: str, most_cells: int) -> R
 
 
 def record_reader(
-    config: InputConfig, prefixes: dict[str, str], most_cells: int = MOST_CELLS
+    config: InputConfig, prefixes: dict[str, str], most_cells: int = MAX_CELLS
 ) -> RecordReader:
     """Return the readers of the three roles; `most_cells` is the limit for the values of one
     record."""

@@ -31,7 +31,7 @@ COLUMN_BYTES = 16
 NO_UNION = -1
 _SIZES = {Type.INT8: 1, Type.INT16: 2, Type.INT32: 4, Type.INT64: 8}
 _PLAIN = {Type.BOOLEAN: BOOLEAN, Type.STRING: STRING, Type.ANY: TEXT_OF_JSON}
-_MOST_SCALE = 40
+_MAX_SCALE = 40
 """The largest scale of decimals that kernels read."""
 
 
@@ -43,7 +43,7 @@ def kind_of(schema: Schema) -> tuple[int, int]:
         return FLOAT, 32 if schema.type is Type.FLOAT32 else 64
     if schema.type is Type.BYTES and schema.name == DECIMAL:
         scale = decimal_scale(schema)
-        return (DECIMAL_BYTES, scale) if 0 <= scale <= _MOST_SCALE else (OTHER, 0)
+        return (DECIMAL_BYTES, scale) if 0 <= scale <= _MAX_SCALE else (OTHER, 0)
     if schema.type is Type.BYTES:
         return BYTES, 0
     if schema.type is Type.STRUCT:
@@ -53,9 +53,10 @@ def kind_of(schema: Schema) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class FieldTable:
-    """The fields of a part, root first, and its columns.
+    """The fields of a key or value, root first, and its columns.
 
-    `fields` and `columns` are int64, a row each; `columns` begin with the part's own first one.
+    `fields` and `columns` are int64, a row each; the first row of `columns` is the first column of
+    this key or value.
     `memory` owns the bytes that the fields point to.
     """
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.json_values import MOST_CELLS, Allowance, load_schema, load_value, quote
+from headrace.connect.json_values import MAX_CELLS, Allowance, load_schema, load_value, quote
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.converters.json.values import JsonOptions
@@ -25,9 +25,9 @@ from headrace.converters.reading.part import Opened, PartForm, without_forbidden
 from headrace.converters.reading.texts import NO_SPAN, Texts, is_utf8, texts_of
 from headrace.errors import HeadraceError
 
-_MOST_SCHEMAS = 4096
+_MAX_SCHEMAS = 4096
 """The most schemas to remember; all are forgotten when there are more."""
-_MOST_PARSED = 4_000
+_MAX_PARSED = 4_000
 _REMEDY = "Write values as Kafka Connect's JsonConverter does."
 
 
@@ -38,7 +38,7 @@ class JsonReader:
     the values of one record.
     """
 
-    def __init__(self, options: JsonOptions, prefix: str, most_cells: int = MOST_CELLS) -> None:
+    def __init__(self, options: JsonOptions, prefix: str, most_cells: int = MAX_CELLS) -> None:
         self._options = options
         self._most_cells = most_cells
         self._prefix = prefix
@@ -50,7 +50,7 @@ class JsonReader:
         self._forms: list[PartForm] = []
         self._known: dict[str, PartForm] = {}
         self._texts: list[np.ndarray] = []
-        self._schemas = np.zeros((_MOST_SCHEMAS, 3), np.int64)
+        self._schemas = np.zeros((_MAX_SCHEMAS, 3), np.int64)
 
     def form(self, number: int) -> PartForm:
         """See Reader."""
@@ -66,7 +66,7 @@ class JsonReader:
         }
         if not self._options.schemas_enable:
             return Opened(texts, np.where(texts.present, 0, NO_VALUE), errors)
-        if len(self._texts) > _MOST_SCHEMAS // 2:
+        if len(self._texts) > _MAX_SCHEMAS // 2:
             self._forget()
         opened = np.empty((count, 3), np.int64)
         memory = list(texts.memory)
@@ -115,10 +115,10 @@ class JsonReader:
 
     def _add(self, text: bytes) -> None:
         """Remember the text of a schema; texts of equal schemas share their form."""
-        if len(self._texts) == _MOST_SCHEMAS:
+        if len(self._texts) == _MAX_SCHEMAS:
             raise HeadraceError(
                 "reading.too_many_schemas",
-                f"the records of one batch have more than {_MOST_SCHEMAS} schemas",
+                f"the records of one batch have more than {_MAX_SCHEMAS} schemas",
                 "Set spark.sql.execution.arrow.maxRecordsPerBatch to a smaller number.",
             )
         try:
@@ -197,7 +197,7 @@ class JsonReader:
 
 def _whole(text: str) -> int | Decimal:
     """Return a whole number of JSON. Python refuses to parse more than 4,300 digits."""
-    return int(text) if len(text) < _MOST_PARSED else Decimal(text)
+    return int(text) if len(text) < _MAX_PARSED else Decimal(text)
 
 
 class _Number(str):

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.json_values import MOST_CELLS
+from headrace.connect.json_values import MAX_CELLS
 from headrace.connect.schema import Schema, Type
 from headrace.converters.reading.fields import NO_UNIONS, UnionShape
 from headrace.converters.reading.kernels.envelope_kernel import NO_VALUE
@@ -33,7 +33,7 @@ class PartForm:
     load: Callable[[bytes], object]
     unions: UnionShape = NO_UNIONS
     fills_nulls: bool = False
-    most_cells: int = MOST_CELLS
+    most_cells: int = MAX_CELLS
 
     @property
     def has_schema(self) -> bool:

@@ -35,7 +35,7 @@ from headrace.converters.reading.kernels.json_kernel import NUMBER_BYTES
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm, Reader
 from headrace.errors import HeadraceError
 
-_MOST_GROUPS = 4096
+_MAX_GROUPS = 4096
 """The most groups to remember; the least recently used ones are forgotten."""
 _DECIMAL_TEXT = 48
 """Bytes of a decimal's text beyond those of its base64, at most."""
@@ -113,7 +113,7 @@ class RecordReader:
 
     def __init__(self, key: Reader, value: Reader, header: Reader) -> None:
         self._readers = {"key": key, "value": value, "header": header}
-        self._groups: SizedCache[tuple[object, ...], _Group] = SizedCache(_MOST_GROUPS)
+        self._groups: SizedCache[tuple[object, ...], _Group] = SizedCache(_MAX_GROUPS)
         self._timestamp = column_of(_TIME)
 
     def read(self, batch: pa.RecordBatch, topic: str) -> ReadBatch:

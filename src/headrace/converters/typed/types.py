@@ -8,7 +8,7 @@
 | Date (Debezium's, Connect's) | date |
 | Timestamp, MicroTimestamp | timestamp without time zone |
 | ZonedTimestamp, Connect's Timestamp | timestamp |
-| Time, MicroTime, Connect's Time | string: `HH:MM:SS.ffffff`, because Spark 4.2 has no type TIME |
+| Time, MicroTime, Connect's Time | string `HH:MM:SS.ffffff`: Spark 4.2 supports TIME only in part |
 | nanoseconds, durations, texts of other names | as the schema's own type says |
 | arrays, maps, structs (geometry among them) | arrays, maps, structs of these |
 """
@@ -32,7 +32,7 @@ from headrace.errors import HeadraceError
 TEXT = pa.large_string()
 LOCAL = pa.timestamp("us")
 INSTANT = pa.timestamp("us", "UTC")
-MOST_DIGITS = 38
+MAX_DIGITS = 38
 """The most digits of Spark's decimals."""
 
 _DATES = (temporal.DATE.name, temporal.CONNECT_DATE.name)
@@ -55,8 +55,8 @@ def decimal_digits(schema: Schema) -> tuple[int, int] | None:
     no Spark decimal does."""
     parameters = dict(schema.parameters)
     scale = decimal_scale(schema)
-    precision = int(parameters.get("connect.decimal.precision", MOST_DIGITS))
-    fits = 0 <= scale <= precision <= MOST_DIGITS and precision > 0
+    precision = int(parameters.get("connect.decimal.precision", MAX_DIGITS))
+    fits = 0 <= scale <= precision <= MAX_DIGITS and precision > 0
     return (precision, scale) if fits else None
 
 

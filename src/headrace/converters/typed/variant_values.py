@@ -13,7 +13,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.converters.typed.kernels import variant_kernel as kernel
 from headrace.errors import HeadraceError
 
-MOST_BYTES = 128 << 20
+MAX_BYTES = 128 << 20
 """The most bytes of a VARIANT that Spark reads."""
 
 # Numbers of primitive types in the format; a value's first byte is four times that number.
@@ -110,17 +110,26 @@ def variants(array: pa.Array) -> pa.Array:
     metadata: binary>, null where the array is null.
 
     Structs and maps become objects; the keys of maps become texts. Raises
-    HeadraceError("converters.text_too_large") if a value has more than 128 MiB.
+    HeadraceError("converters.text_too_large") if a value has more than 128 MiB, or all of them have
+    2 GiB.
     """
     names = Names(array)
     encoded = encode(array, names)
     largest = int(np.diff(encoded.ends).max(initial=0))
-    if largest > MOST_BYTES or encoded.nbytes >= 1 << 31:
+    if largest > MAX_BYTES:
         raise HeadraceError(
             "converters.text_too_large",
-            f"a VARIANT has {largest} bytes; Spark reads at most {MOST_BYTES}",
+            f"a VARIANT has {largest} bytes; Spark reads at most {MAX_BYTES}",
             "Leave the large column out (column.exclude.list) or truncate it "
             "(column.truncate.to.LENGTH.chars, where LENGTH is a number of characters).",
+        )
+    total_bytes = encoded.nbytes
+    if total_bytes >= 1 << 31:
+        raise HeadraceError(
+            "converters.text_too_large",
+            f"{len(array)} VARIANT values have {total_bytes} bytes; an Arrow array holds less "
+            "than 2 GiB",
+            "Lower headrace.range.max.bytes.",
         )
     offsets = pa.py_buffer(encoded.ends.astype(np.int32))
     parts = [None, offsets, pa.py_buffer(encoded.data[: encoded.nbytes])]

@@ -14,7 +14,7 @@ from headrace.documents.values import FIXED_SIZES, elements_of
 
 _HEAD = 5
 """Bytes of a value before its first member: its type and its length."""
-_SIZE_WITH_LENGTH = {
+_UNCOUNTED_BYTES = {
     Kind.STRING: 4, Kind.CODE: 4, Kind.SYMBOL: 4, Kind.BINARY: 5, Kind.DB_POINTER: 16,
     Kind.DOCUMENT: 0, Kind.ARRAY: 0, Kind.CODE_WITH_SCOPE: 0,
 }  # fmt: skip
@@ -25,7 +25,7 @@ _UNREADABLE = "\ufffd"
 def member_values(
     documents: np.ndarray, structure: Structure, names: tuple[str, ...]
 ) -> list[pa.BinaryArray]:
-    """Return the bytes of the last member of each of these names, which the structure has.
+    """Return, for each of `names`, the bytes of the last member; the structure has all of them.
 
     `documents` are cells (kind, address, length) of valid documents of the structure, a type byte
     and its value each.
@@ -45,8 +45,8 @@ def member_values(
         place = place + 2 + len(name.encode())
         sizes = _sizes(kind, types, data, place)
         if lasts.get(name) == number:
-            texts = np.full(len(documents), BINARY)
-            cells = np.stack([texts, place + address_of(data), sizes], axis=1)
+            binary_kinds = np.full(len(documents), BINARY)
+            cells = np.stack([binary_kinds, place + address_of(data), sizes], axis=1)
             by_name[name] = gathering.as_binary(cells, everywhere).cast(pa.binary())
         place = place + sizes
     return [by_name[name] for name in names]
@@ -54,14 +54,14 @@ def member_values(
 
 def _sizes(kind: Kind, types: np.ndarray, data: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Sizes in bytes of the values at these places (int64)."""
-    if kind is Kind.INT32:  # a small int64 may count as an int32
+    if kind is Kind.INT32:  # a Structure counts small int64 values as int32
         return np.where(types == Kind.INT64, FIXED_SIZES[Kind.INT64], FIXED_SIZES[kind])
     if kind in FIXED_SIZES:
         return np.full(len(place), FIXED_SIZES[kind])
     length = np.zeros(len(place), np.int64)
     for byte in range(4):
         length |= data[place + byte].astype(np.int64) << 8 * byte
-    return length + _SIZE_WITH_LENGTH[kind]
+    return length + _UNCOUNTED_BYTES[kind]
 
 
 def _one_by_one(values: pa.LargeBinaryArray, names: tuple[str, ...]) -> list[pa.BinaryArray]:

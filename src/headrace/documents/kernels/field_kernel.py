@@ -25,7 +25,7 @@ from headrace.connect.kernels.memory import (
 from headrace.documents.bson import ARRAY, DOCUMENT, NO_ROOM, STRING, TRAILING_BYTES
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
-MOST_NODES = 100
+MAX_NODES = 100
 """The most nodes of a path."""
 RULE_WORDS = 4
 """Words (int64) of a rule: count and address of its nodes, address and length of the new name of
@@ -45,7 +45,7 @@ _DOT = ord(".")
 # new name is taken.
 _FRAME = 64
 _OUT, _LAST, _NODE, _IS_ARRAY, _PLACE, _SIZE, _KIND, _IS_TAKEN = range(0, _FRAME, 8)
-_allocate_frames = stack_memory(_FRAME * (2 * MOST_NODES + 2))
+_allocate_frames = stack_memory(_FRAME * (2 * MAX_NODES + 2))
 
 
 @part

@@ -38,9 +38,9 @@ from headrace.documents.bson import (
     DOUBLE,
     INT32,
     INT64,
+    MAX_DEPTH,
     MAX_KEY,
     MIN_KEY,
-    MOST_DEPTH,
     NULL,
     OBJECT_ID,
     OLD_BINARY,
@@ -52,8 +52,8 @@ from headrace.documents.bson import (
 )
 from headrace.documents.kernels.characters import put_characters
 from headrace.documents.kernels.scalars import (
-    MOST_ISO_MILLIS,
-    MOST_OPTIONS,
+    MAX_ISO_MILLIS,
+    MAX_SORTED_OPTIONS,
     put_decimal128,
     put_iso_date,
     put_library_double,
@@ -77,10 +77,10 @@ _ZERO, _NINE, _DASH, _POINT, _LARGE_E = map(ord, "09-.E")
 _TWO_TO_63 = 2.0**63
 _BEYOND = -(1 << 63)
 """Number for values outside 64 bits, and for values that are not numbers."""
-_MOST_TENTH = ((1 << 63) - 1) // 10
-_MOST_DIGIT = ((1 << 63) - 1) % 10
-_allocate_stack = stack_memory(8 * MOST_DEPTH)
-_allocate_options = stack_memory(MOST_OPTIONS + PADDING)
+_MAX_TENTH = ((1 << 63) - 1) // 10
+_MAX_DIGIT = ((1 << 63) - 1) % 10
+_allocate_stack = stack_memory(8 * MAX_DEPTH)
+_allocate_options = stack_memory(MAX_SORTED_OPTIONS + PADDING)
 
 
 @part
@@ -118,7 +118,7 @@ def _decimal_whole(place, out):
             at += 1
         elif whole == 0:
             break
-        if whole > _MOST_TENTH or (whole == _MOST_TENTH and digit > _MOST_DIGIT):
+        if whole > _MAX_TENTH or (whole == _MAX_TENTH and digit > _MAX_DIGIT):
             return np.int64(_BEYOND)
         whole = 10 * whole + digit
     return -whole if is_negative else whole
@@ -165,7 +165,7 @@ def _text_end(kind, place, size, form, out):
         return put_base64(place + 5 + skipped, size - 5 - skipped, out)
     if kind == DATE:
         millis = load64(place)
-        if 0 <= millis <= MOST_ISO_MILLIS:
+        if 0 <= millis <= MAX_ISO_MILLIS:
             return put_iso_date(millis, out)
         return put_int(millis, out)
     if kind == BOOLEAN:
@@ -232,14 +232,14 @@ def _value_hash(seed, kind, place, size, out):
                 code_size = 4 + load32_signed(place + 4)
                 value = _scalar_hash(value, CODE, place + 4, code_size, VALUES, out)
                 inner = place + 4 + code_size
-            if depth == MOST_DEPTH or _has_name_twice(inner + 4, place + size - 1):
+            if depth == MAX_DEPTH or _has_name_twice(inner + 4, place + size - 1):
                 inner = np.int64(0)
         elif kind == REGEX:
             middle = name_end(place, place + size - 1)
             end = put_characters(place, middle - place, 0, out)
             value = hash_bytes(value, out, end - out)
             options, length = middle + 1, place + size - middle - 2
-            if 1 < length <= MOST_OPTIONS:
+            if 1 < length <= MAX_SORTED_OPTIONS:
                 options = _allocate_options()
                 put_sorted_options(middle + 1, length, options)
             end = put_characters(options, length, 0, out)

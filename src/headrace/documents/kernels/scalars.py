@@ -14,7 +14,7 @@ from headrace.connect.kernels.java_floats import put_double
 from headrace.connect.kernels.memory import load8, load32, load64, store8, store16, store64
 from headrace.connect.kernels.text import DIGIT_ZEROS, as_word, divide, put_int
 
-MOST_ISO_MILLIS = 253402300799999
+MAX_ISO_MILLIS = 253402300799999
 """The last millisecond of the year 9999; later dates and those before 1970 are written as
 numbers."""
 
@@ -22,8 +22,6 @@ _MILLIS_PER_DAY = 86_400_000
 _DASH, _PLUS, _POINT, _ZERO, _LARGE_E = ord("-"), ord("+"), ord("."), ord("0"), ord("E")
 _COLON, _T, _ZULU = ord(":"), ord("T"), ord("Z")
 _NAN, _INFINITY = as_word(b"NaN"), as_word(b"Infinity")
-
-EXPONENT_BIAS = 6176
 
 _TWO_DIGITS = np.frombuffer(b"".join(b"%02d" % i for i in range(100)), np.uint16)
 
@@ -34,7 +32,7 @@ def is_special(bits):
     return (bits >> 52) & 0x7FF == 0x7FF
 
 
-MOST_OPTIONS = 64
+MAX_SORTED_OPTIONS = 64
 """The most options of a regular expression that are sorted; more options keep their order."""
 
 
@@ -42,7 +40,7 @@ MOST_OPTIONS = 64
 def put_sorted_options(place, length, out):
     """Write the options of a regular expression in the order of their characters, as in the Java
     driver; options that are not ASCII keep their order. The caller checks that there are at most
-    `MOST_OPTIONS` bytes."""
+    `MAX_SORTED_OPTIONS` bytes."""
     for i in range(length):
         byte = load8(place + i)
         if byte >= 0x80:
@@ -81,7 +79,7 @@ def _two_digits(value):
 
 @part
 def put_iso_date(millis, out):
-    """Write milliseconds since 1970-01-01, not negative and up to `MOST_ISO_MILLIS`, as
+    """Write milliseconds since 1970-01-01, not negative and up to `MAX_ISO_MILLIS`, as
     `YYYY-MM-DDTHH:MM:SSZ`, with a point and as many digits as needed if there is a fraction;
     return its end."""
     days = divide(millis, _MILLIS_PER_DAY)
@@ -134,8 +132,8 @@ def put_iso_date(millis, out):
 
 @part
 def _four_bytes_hexadecimal(word):
-    """Return the eight lowercase hexadecimal digits of four bytes as a word. In the word and in the
-    result the first byte is lowest."""
+    """Return the eight lowercase hexadecimal digits of four bytes as a word. Both words are
+    little-endian."""
     word = (word | word << 16) & 0x0000FFFF0000FFFF
     word = (word | word << 8) & 0x00FF00FF00FF00FF
     digits = ((word >> 4) & 0x000F000F000F000F) | (word & 0x000F000F000F000F) << 8
@@ -192,14 +190,18 @@ def _put_coefficient(high, low, out):
     return out + 36 - zeros
 
 
+EXPONENT_BIAS = 6176
+"""The bias of a Decimal128's exponent."""
+
+
 @part
-def _put_scaled(digits, exponent, out):
-    """Turn the `digits` digits at `out` into the text of their number times 10**`exponent`, in the
-    form of the Decimal128 specification; return its end."""
-    scientific = exponent + digits - 1
+def _put_scaled(digit_count, exponent, out):
+    """Turn the `digit_count` digits at `out` into the text of their number times 10**`exponent`, in
+    the form of the Decimal128 specification; return its end."""
+    scientific = exponent + digit_count - 1
     if exponent > 0 or scientific < -6:
-        end = out + digits
-        if digits > 1:
+        end = out + digit_count
+        if digit_count > 1:
             for place in range(end, out + 1, -1):
                 store8(place, load8(place - 1))
             store8(out + 1, _POINT)
@@ -211,21 +213,21 @@ def _put_scaled(digits, exponent, out):
             end += 1
         return put_int(scientific, end)
     if exponent == 0:
-        return out + digits
+        return out + digit_count
     if scientific >= 0:
-        end = out + digits
+        end = out + digit_count
         for place in range(end, end + exponent, -1):
             store8(place, load8(place - 1))
         store8(end + exponent, _POINT)
         return end + 1
     # A zero, the point, and zeros before the digits.
     before = 1 - scientific
-    for place in range(out + digits - 1, out - 1, -1):
+    for place in range(out + digit_count - 1, out - 1, -1):
         store8(place + before, load8(place))
     for place in range(out, out + before):
         store8(place, _ZERO)
     store8(out + 1, _POINT)
-    return out + before + digits
+    return out + before + digit_count
 
 
 @entry

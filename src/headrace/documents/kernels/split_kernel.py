@@ -40,7 +40,7 @@ from headrace.documents.bson import (
     DOUBLE,
     INT32,
     INT64,
-    MOST_DEPTH,
+    MAX_DEPTH,
     NO_ROOM,
     OBJECT_ID,
     OLD_BINARY,
@@ -52,7 +52,7 @@ from headrace.documents.bson import (
     TRAILING_BYTES,
 )
 from headrace.documents.kernels.scalars import (
-    MOST_OPTIONS,
+    MAX_SORTED_OPTIONS,
     put_decimal128,
     put_object_id,
     put_sorted_options,
@@ -82,7 +82,7 @@ _IS_ARRAY, _IS_NUMBERED, _IS_SCOPE = 1, 2, 4
 # A frame: the end and the flags of the enclosing container, its hash, that of its last element.
 _FRAME = 32
 _LAST, _FLAGS, _HASH, _ELEMENT = range(0, _FRAME, 8)
-_allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
+_allocate_frames = stack_memory(_FRAME * MAX_DEPTH)
 
 
 @inlined_part
@@ -114,7 +114,7 @@ def _put_converted(kind, place, size, options, out, spare):
         middle = name_end(place, place + size - 1)
         out = _put_leaf(out, TEXT, place, middle - place)
         length = place + size - middle - 2
-        if length < 2 or length > MOST_OPTIONS:
+        if length < 2 or length > MAX_SORTED_OPTIONS:
             return _put_leaf(out, TEXT, middle + 1, length), spare
         put_sorted_options(middle + 1, length, spare)
         return _put_leaf(out, TEXT, spare, length), spare + length
@@ -165,7 +165,7 @@ def split_value(kind, place, rest, options, out, spare):
     value, element = np.int64(_SEED), np.int64(0)
     while True:
         if kind in (DOCUMENT, ARRAY, CODE_WITH_SCOPE):
-            if depth == MOST_DEPTH:
+            if depth == MAX_DEPTH:
                 return fault, np.int64(TOO_DEEP), spare
             frame = frames + _FRAME * depth
             store64(frame + _LAST, last)

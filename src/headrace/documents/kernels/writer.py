@@ -42,9 +42,9 @@ from headrace.documents.bson import (
     DOUBLE,
     INT32,
     INT64,
+    MAX_DEPTH,
     MAX_KEY,
     MIN_KEY,
-    MOST_DEPTH,
     NO_ROOM,
     NULL,
     OBJECT_ID,
@@ -59,8 +59,8 @@ from headrace.documents.bson import (
 from headrace.documents.dialects import FRAGMENTS, STYLE_BYTES, Dialect, fragment_offset
 from headrace.documents.kernels.characters import put_characters
 from headrace.documents.kernels.scalars import (
-    MOST_ISO_MILLIS,
-    MOST_OPTIONS,
+    MAX_ISO_MILLIS,
+    MAX_SORTED_OPTIONS,
     is_special,
     put_decimal128,
     put_iso_date,
@@ -72,7 +72,7 @@ from headrace.documents.kernels.value_sizes import name_end, value_size
 
 GROWTH = 8
 """Bytes of Extended JSON per byte of BSON, enough for all but unusual documents."""
-MOST_GROWTH = 32
+MAX_GROWTH = 32
 """Bytes of Extended JSON per byte of BSON that no document exceeds."""
 SLACK = 512
 """Bytes that a text may need in addition, and that a kernel writes after it."""
@@ -105,8 +105,8 @@ _MIN_KEY, _MAX_KEY = map(fragment_offset, ("MIN_KEY", "MAX_KEY"))
 
 # Flags of an open container, in the lowest bits of its place on the stack.
 _IS_ARRAY, _IS_SCOPE = 1, 2
-_allocate_stack = stack_memory(8 * MOST_DEPTH)
-_allocate_options = stack_memory(MOST_OPTIONS + PADDING)
+_allocate_stack = stack_memory(8 * MAX_DEPTH)
+_allocate_options = stack_memory(MAX_SORTED_OPTIONS + PADDING)
 
 
 @part
@@ -143,7 +143,7 @@ def _put_date(style, dialect, millis, out):
     if dialect in (_STRICT, _MANUAL):
         out = put_int(millis, _put(style, _DATE, out))
         return _put_short(style, _DATE_END, out)
-    if dialect == _CANONICAL or millis < 0 or millis > MOST_ISO_MILLIS:
+    if dialect == _CANONICAL or millis < 0 or millis > MAX_ISO_MILLIS:
         out = put_int(millis, _put(style, _DATE_NUMBER, out))
         return _put_short(style, _DATE_NUMBER_END, out)
     out = put_iso_date(millis, _put(style, _DATE, out))
@@ -166,7 +166,7 @@ def _put_rare(kind, place, size, style, escaped, out):
         out = put_characters(place, middle - place, escaped, out)
         out = _put(style, _REGEX_MIDDLE, out)
         options, length = middle + 1, place + size - middle - 2
-        if 1 < length <= MOST_OPTIONS:
+        if 1 < length <= MAX_SORTED_OPTIONS:
             options = _allocate_options()
             put_sorted_options(middle + 1, length, options)
         out = put_characters(options, length, escaped, out)
@@ -257,7 +257,7 @@ def put_value(kind, place, rest, dialect, escaped, growth, out):
     while True:
         opens = False
         if kind in (DOCUMENT, ARRAY, CODE_WITH_SCOPE):
-            if depth == MOST_DEPTH:
+            if depth == MAX_DEPTH:
                 return np.int64(TOO_DEEP)
             stack[depth] = last << 2 | flags
             depth += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.connect.java_numbers import parse_double
-from headrace.documents.bson import MOST_DEPTH, OLD_BINARY, Kind
+from headrace.documents.bson import MAX_DEPTH, OLD_BINARY, Kind
 from headrace.errors import HeadraceError
 
 Encoded = tuple[int, bytes]
@@ -27,7 +27,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _UUID_SUBTYPE = 4
 _DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
 _SPECIAL_DECIMALS = {"nan": 0x7C << 120, "infinity": 0x78 << 120, "inf": 0x78 << 120}
-_DECIMAL_BIAS, _MOST_EXPONENT, _MOST_DIGITS = 6176, 6111, 34
+_DECIMAL_BIAS, _MAX_EXPONENT, _MAX_DIGITS = 6176, 6111, 34
 
 
 def bson_of(text: str) -> bytes:
@@ -48,8 +48,8 @@ def bson_of(text: str) -> bytes:
 
 def encoded(value: Any, depth: int = 0) -> Encoded:
     """Return the BSON of a parsed JSON value. Raises one of `_REFUSALS`."""
-    if depth > MOST_DEPTH:
-        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     match value:
         case None:
             return Kind.NULL, b""
@@ -217,12 +217,12 @@ def decimal128(text: str) -> bytes:
         raise ValueError(f"{text!r} is not a decimal")
     coefficient, exponent = int(digits), int(match[4] or 0) - len(match[3] or "")
     if coefficient == 0:
-        exponent = min(max(exponent, -_DECIMAL_BIAS), _MOST_EXPONENT)
-    while exponent > _MOST_EXPONENT and coefficient < 10**_MOST_DIGITS:
+        exponent = min(max(exponent, -_DECIMAL_BIAS), _MAX_EXPONENT)
+    while exponent > _MAX_EXPONENT and coefficient < 10**_MAX_DIGITS:
         coefficient, exponent = coefficient * 10, exponent - 1
-    while coefficient % 10 == 0 and (exponent < -_DECIMAL_BIAS or coefficient >= 10**_MOST_DIGITS):
+    while coefficient % 10 == 0 and (exponent < -_DECIMAL_BIAS or coefficient >= 10**_MAX_DIGITS):
         coefficient, exponent = coefficient // 10, exponent + 1
-    if coefficient >= 10**_MOST_DIGITS or not -_DECIMAL_BIAS <= exponent <= _MOST_EXPONENT:
+    if coefficient >= 10**_MAX_DIGITS or not -_DECIMAL_BIAS <= exponent <= _MAX_EXPONENT:
         raise ValueError(f"{text!r} does not fit a decimal of 128 bits")
     return (sign | (exponent + _DECIMAL_BIAS) << 113 | coefficient).to_bytes(16, "little")
 

@@ -22,7 +22,7 @@ _ADDRESS, _LENGTH = 1, 2
 """Columns of cells (kind, address, length)."""
 _NAMES = 1024
 """Initial size of the table of names."""
-_GROWTH, _MOST_GROWTH = 2, 16
+_GROWTH, _MAX_GROWTH = 2, 16
 """Bytes of BSON per byte of text: the usual limit, and the absolute one."""
 
 
@@ -60,7 +60,7 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
     while begin < len(texts):
         if out == 0:
             room = int(lengths[begin:].sum())
-            if growth == _MOST_GROWTH:
+            if growth == _MAX_GROWTH:
                 room = max(room * _GROWTH, int(lengths[begin]) * growth)
             else:
                 room *= growth
@@ -84,7 +84,7 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
                 out += int(sized[sized > 0].sum())
             continue
         assert fault == NO_ROOM
-        growth = _GROWTH if texts_done else _MOST_GROWTH
+        growth = _GROWTH if texts_done else _MAX_GROWTH
         out = 0
     left = np.flatnonzero(values[:, _LENGTH] == PLAIN)
     return ParsedTexts(values, tuple(memory)), left

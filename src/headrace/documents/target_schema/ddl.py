@@ -16,7 +16,7 @@ TIMESTAMPS = (TIMESTAMP, LOCAL_TIMESTAMP)
 DATE = "org.apache.kafka.connect.data.Date"
 JSON = "io.debezium.data.Json"
 PRECISION, SCALE = "connect.decimal.precision", "scale"
-MOST_DIGITS = 38
+MAX_DIGITS = 38
 """The most digits of Spark's decimals."""
 
 _SCALARS = {
@@ -45,7 +45,7 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 def decimal(precision: int, scale: int) -> Schema:
     """Connect's Decimal with this number of digits, `scale` of them after the point."""
-    if not 0 <= scale <= precision <= MOST_DIGITS:
+    if not 0 <= scale <= precision <= MAX_DIGITS:
         raise ValueError(f"DECIMAL({precision},{scale}) is not a type of Spark")
     parameters = ((SCALE, str(scale)), (PRECISION, str(precision)))
     return Schema(Type.BYTES, optional=True, name=DECIMAL, version=1, parameters=parameters)

@@ -18,8 +18,8 @@ from headrace.documents.target_schema.policies import ConflictPolicy, Conflicts
 
 @dataclass(frozen=True)
 class PartDecoder:
-    """Decodes such cells of a schema, one by one or a whole column. `shown` is the same schema with
-    the final names of its structs and fields."""
+    """Decodes cells of an array or map of `schema`, one by one or a whole column. `shown` is the
+    same schema with the final names of its structs and fields."""
 
     schema: Schema
     shown: Schema

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from headrace.connect.schema import Field, Schema, Type
 from headrace.documents.bson import DOCUMENT, Kind
-from headrace.documents.target_schema.ddl import MOST_DIGITS, decimal, scalar, word_of
+from headrace.documents.target_schema.ddl import MAX_DIGITS, decimal, scalar, word_of
 from headrace.documents.types import SCALAR_TYPES, TEXTS, scalar_type
 from headrace.documents.values import SCALARS, decimal_text, elements_of
 from headrace.errors import HeadraceError
@@ -62,7 +62,7 @@ _WHOLE = (_Form.INT, _Form.LONG, _Form.LARGE)
 _DIGITS = {_Form.INT: 10, _Form.LONG: 19, _Form.LARGE: 19}
 
 
-_MOST_MILLIS = ((1 << 63) - 1) // 1000
+_MAX_MILLIS = ((1 << 63) - 1) // 1000
 """The most milliseconds from 1970 of a date that a TIMESTAMP holds."""
 
 
@@ -118,7 +118,7 @@ def _seen(kind: int, value: bytes) -> _Seen:
         return _Seen(_Form.LONG if int(float(number)) == number else _Form.LARGE)
     if kind == Kind.TIMESTAMP and any(value[:_INCREMENT_BYTES]):
         return _ANY
-    if kind == Kind.DATE and abs(int.from_bytes(value, "little", signed=True)) > _MOST_MILLIS:
+    if kind == Kind.DATE and abs(int.from_bytes(value, "little", signed=True)) > _MAX_MILLIS:
         return _ANY
     if kind == Kind.DECIMAL128:
         return _of_decimal(Decimal(decimal_text(value)))
@@ -132,7 +132,7 @@ def _of_decimal(number: Decimal) -> _Seen:
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     whole = max(0, len(digits) + exponent)
-    return _Seen(_Form.DECIMAL if whole + scale <= MOST_DIGITS else _Form.TEXT, (whole, scale))
+    return _Seen(_Form.DECIMAL if whole + scale <= MAX_DIGITS else _Form.TEXT, (whole, scale))
 
 
 def _merged(left: _Seen, right: _Seen) -> _Seen:
@@ -169,7 +169,7 @@ def _as_decimal(form: _Seen) -> tuple[int, int]:
 
 def _decimals(left: tuple[int, int], right: tuple[int, int]) -> _Seen:
     whole, scale = max(left[0], right[0]), max(left[1], right[1])
-    return _Seen(_Form.DECIMAL, (whole, scale)) if whole + scale <= MOST_DIGITS else _ANY
+    return _Seen(_Form.DECIMAL, (whole, scale)) if whole + scale <= MAX_DIGITS else _ANY
 
 
 def _schema(merged: _Seen, conflict: SampleConflict, path: str) -> Schema:
@@ -184,7 +184,7 @@ def _schema(merged: _Seen, conflict: SampleConflict, path: str) -> Schema:
             values = _schema(merged.elements or _NULL, conflict, path)
             return Schema(Type.ARRAY, optional=True, values=values)
         case _Form.DECIMAL:
-            return decimal(MOST_DIGITS, merged.digits[1])
+            return decimal(MAX_DIGITS, merged.digits[1])
         case _Form.LARGE:
             return scalar("BIGINT")
         case _Form.NULL | _Form.STRUCT:

@@ -32,7 +32,7 @@ def decimal(mode: str, precision: int, scale: int) -> TypeDeclaration:
 
 
 def decimal_of_any_scale(mode: str) -> TypeDeclaration:
-    """A number with a variable number of digits."""
+    """A decimal number whose scale differs from value to value."""
     if mode == "double":
         return _DOUBLE
     if mode == "string":

@@ -1,7 +1,7 @@
 """Dates, times and timestamps, with and without time zone, depending on `time.precision.mode`.
 
-`precision` is the number of fraction digits that a column declares: 0 to 6, for timestamps without
-time zone 0 to 12, of which nine are read, as Java's Timestamp holds them.
+`precision` is the number of fraction digits that a column declares: 0 to 6, or 0 to 12 for
+timestamps without time zone. At most nine of them are read, as many as Java's Timestamp holds.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from headrace.connect.encoding import Encoding
 from headrace.debezium import temporal
 from headrace.relational.types import structured, temporal_texts, texts
 from headrace.relational.types.declaration import TypeDeclaration, signed_bytes, text_of
+
+_MICROSECOND_DIGITS = 6
+_FINE = re.compile(rb"(.*\.[0-9]{6})([0-9]{1,3})")
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 _TIME_MS = TypeDeclaration(temporal.TIME, Encoding.TIME_MS, temporal_texts.time_millis, 0)
 _TIME_US = TypeDeclaration(temporal.MICRO_TIME, Encoding.TIME_US, temporal_texts.time_micros, 0)
@@ -120,11 +124,6 @@ def timestamp_with_zone(mode: str, precision: int) -> TypeDeclaration:
     )
 
 
-_MICROSECOND_DIGITS = 6
-_FINE = re.compile(rb"(.*\.[0-9]{6})([0-9]{1,3})")
-_LONG_MAX = 2**63 - 1
-
-
 def _halves(text: bytes) -> tuple[bytes, int]:
     """The text up to the microsecond, and the nanoseconds after it."""
     match = _FINE.fullmatch(text)
@@ -148,7 +147,7 @@ def timestamp_nanos(text: bytes) -> int | None:
     if micros is None:
         return None
     value = micros * 1000 + nanos
-    return value if -_LONG_MAX <= value <= _LONG_MAX else None
+    return value if _LONG_MIN <= value <= _LONG_MAX else None
 
 
 def timestamp_text(text: bytes) -> str:
@@ -162,8 +161,8 @@ def timestamp_text(text: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class _Struct:
-    """A StructuredTimestamp."""
+class _Structured:
+    """A decoder whose values are StructuredTimestamps."""
 
     precision: int
 
@@ -182,7 +181,7 @@ def _fine_timestamp(mode: str, precision: int) -> TypeDeclaration:
     """A timestamp of seven digits or more, which only fits in nanoseconds. Modes with a fixed unit
     truncate smaller fractions, as in Debezium."""
     if mode == "structured":
-        return replace(structured.timestamp(precision), decoder=_Struct(precision))
+        return replace(structured.timestamp(precision), decoder=_Structured(precision))
     if mode == "isostring":
         declared = timestamp(mode, _MICROSECOND_DIGITS)
         return replace(declared, encoding=Encoding.PYTHON, decoder=timestamp_text)

@@ -144,7 +144,7 @@ def timestamp_and_offset(text: bytes) -> tuple[int, int | None]:
     days = _days(match[1] + (match[4] or b""))
     micros = days * temporal.MICROS_PER_DAY + time_micros(match[2])
     # PostgreSQL's own limits: 4714-11-24 BC and the year 294276.
-    if not temporal.LEAST_MICROS <= micros <= temporal.LARGEST_MICROS:
+    if not temporal.MIN_MICROS <= micros <= temporal.LARGEST_MICROS:
         refuse("timestamp")
     return micros, None if match[3] is None else _offset_seconds(match[3])
 

@@ -12,6 +12,9 @@ from headrace.sinks.delta.schemas import schema_json
 from headrace.sinks.delta.session_catalog import RELEASE, SESSION_CATALOG, SessionCatalog
 from headrace.sinks.replicas.files.local_folders import prove_folder
 from headrace.sinks.replicas.lake import COMMENT
+from headrace.sinks.replicas.refusals import no_reader
+from headrace.spark.sinks.formats import is_not_found
+from headrace.spark.versions.installed import is_4_0
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +33,14 @@ _FIXED = {
     "delta.enableChangeDataFeed": "false",
 }
 """Table properties whose values headrace sets; other values are refused."""
+_PARQUET = "org.apache.parquet:parquet-column:1.17.0"
+"""Kernel refers to logical types that Parquet has since 1.16, when it writes or reads a checkpoint;
+Spark 4.0 has 1.15. Classes that both jars have are those of Spark's."""
+_PACKAGE_REMEDY = (
+    f"Start the session with spark.jars.packages=io.delta:delta-spark_X_2.13:{RELEASE}, where X is "
+    "its release of Spark (4.0, 4.1 or 4.2), and with Delta's spark.sql.extensions and catalog; or "
+    "read the versions of headrace.consistent_versions with another reader, such as delta-rs."
+)
 
 
 class DeltaFormat:
@@ -43,7 +54,9 @@ class DeltaFormat:
         Spark's catalog, and Delta has none for this Spark."""
         names = ("delta-kernel-api", "delta-kernel-defaults", "delta-storage")
         of_kernel = tuple(f"io.delta:{name}:{VERSION}" for name in names)
-        return (*of_kernel, *(session_catalog.packages() if _CATALOG in options else ()))
+        parquet = (_PARQUET,) if is_4_0() else ()
+        catalog = session_catalog.packages() if _CATALOG in options else ()
+        return (*of_kernel, *parquet, *catalog)
 
     def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:
         """See LakeFormat."""
@@ -106,9 +119,15 @@ class DeltaFormat:
     def read_version(
         self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
     ) -> DataFrame:
-        """See LakeFormat; the session needs Delta's package."""
+        """See LakeFormat; the session needs Delta's package. Raises
+        HeadraceError("replicas.no_reader")."""
         reader = spark.read.format("delta").option("versionAsOf", version)
-        return reader.load(table_folder(options[_PATH], name))
+        try:
+            return reader.load(table_folder(options[_PATH], name))
+        except Exception as error:
+            if not is_not_found(error):
+                raise
+            raise no_reader(name, "Delta", _PACKAGE_REMEDY) from error
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """See LakeFormat. Raises as `check`, and HeadraceError("delta.no_kernel"),

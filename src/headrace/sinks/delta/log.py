@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _OWN_ENGINE = "headrace"
 
 
@@ -18,18 +18,18 @@ def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) 
     change of rows, the newest first, one sentence each. Compactions are left out, also headrace's,
     and versions whose log is deleted."""
     commits: list[str] = []
-    while version >= 0 and len(commits) < _MOST_NAMED:
+    while version >= 0 and len(commits) < _MAX_NAMED:
         try:
             actions = _actions(filesystem, root, version)
         except (OSError, ValueError):
             break
         infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
         files = [action.get("add") or action.get("remove") or {} for action in actions]
-        moves_rows = any(file.get("dataChange") for file in files)
+        changes_rows = any(file.get("dataChange") for file in files)
         if any(_OWN_ENGINE in str(info.get("engineInfo")) for info in infos):
-            if moves_rows or any("txn" in action for action in actions):
+            if changes_rows or any("txn" in action for action in actions):
                 break
-        elif moves_rows:
+        elif changes_rows:
             commits.append(last_commit(filesystem, root, version))
         version -= 1
     return commits

@@ -240,24 +240,24 @@ class DeltaTransaction:
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> str:
         """See Transaction."""
         now = time.time_ns() // 1_000_000
-        moves_rows = not change.is_compaction
+        changes_rows = not change.is_compaction
         files = dict(self._by_path)
         actions: list[dict[str, Any]] = []
         for file in change.removed:
-            actions.append(_remove(file, now, moves_rows))
+            actions.append(_remove(file, now, changes_rows))
             del files[file.path]
         for file, vector, deleted in change.vectors:
-            actions.append(_remove(file, now, moves_rows))
+            actions.append(_remove(file, now, changes_rows))
             description = json.loads(file.description)
             description["stats"] = loosened(description.get("stats", ""))
             after = DataFile(
                 file.path, file.rows, file.size, json.dumps(description), file.bounds, vector,
                 deleted,
             )  # fmt: skip
-            actions.append(_add(after, moves_rows))
+            actions.append(_add(after, changes_rows))
             files[file.path] = after
         for file in change.added:
-            actions.append(_add(file, moves_rows))
+            actions.append(_add(file, changes_rows))
             files[file.path] = file
         batch = {name: value for name, value in properties.items() if name in _OF_BATCHES}
         others = {
@@ -293,19 +293,19 @@ def _table_schema(fields: Sequence[Field], configuration: Mapping[str, str]) -> 
     return table_schema(fields, key, configuration.get(COMMENT))
 
 
-def _add(file: DataFile, moves_rows: bool) -> dict[str, Any]:
-    action = {**json.loads(file.description), "dataChange": moves_rows}
+def _add(file: DataFile, changes_rows: bool) -> dict[str, Any]:
+    action = {**json.loads(file.description), "dataChange": changes_rows}
     if file.vector is not None:
         action["deletionVector"] = json.loads(file.vector)
     return {"add": action}
 
 
-def _remove(file: DataFile, now: int, moves_rows: bool) -> dict[str, Any]:
+def _remove(file: DataFile, now: int, changes_rows: bool) -> dict[str, Any]:
     description = json.loads(file.description)
     action = {
         "path": description["path"],
         "deletionTimestamp": now,
-        "dataChange": moves_rows,
+        "dataChange": changes_rows,
         "extendedFileMetadata": True,
         "partitionValues": {},
         "size": file.size,

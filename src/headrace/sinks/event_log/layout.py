@@ -122,7 +122,7 @@ class Layout:
     def _folder(self, topic: str, step: int) -> str:
         folder = self._known.get((topic, step))
         if folder is None:
-            if len(self._known) > _MOST_KNOWN:
+            if len(self._known) > _MAX_KNOWN:
                 self._known.clear()
             folder = f"{topic_folder(topic)}/{self.time_folder(step * self._step_ms)}"
             self._known[topic, step] = folder
@@ -130,4 +130,4 @@ class Layout:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000

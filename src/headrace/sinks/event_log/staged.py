@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = "name string, target string, events bigint, length bigint"
-_MOST_OPEN = 64
-_MOST_HELD = 64 << 20
+_MAX_OPEN = 64
+_MAX_HELD = 64 << 20
 """The maximum bytes that the files of a task hold in memory."""
 
 
@@ -106,7 +106,7 @@ class StagedFiles:
             self._close(key)
             opened = None
         if opened is None:
-            if len(self._open) >= _MOST_OPEN:
+            if len(self._open) >= _MAX_OPEN:
                 self._close(next(iter(self._open)))
             name = f"{self._name}-{self._count}"
             self._count += 1
@@ -119,7 +119,7 @@ class StagedFiles:
 
     def _bound_memory(self) -> None:
         held_bytes = sum(staged.file.held for staged in self._open.values())
-        if held_bytes > _MOST_HELD:
+        if held_bytes > _MAX_HELD:
             max(self._open.values(), key=lambda staged: staged.file.held).file.flush()
 
     def _close(self, key: tuple[str, bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.catalog import IcebergCatalog, require_table
 from headrace.sinks.iceberg.jdbc import CatalogDatabase
 from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
@@ -13,8 +14,10 @@ from headrace.sinks.iceberg.storage import file_path
 from headrace.sinks.replicas.files.local_folders import prove_folder
 from headrace.sinks.replicas.files.s3 import s3_path
 from headrace.sinks.replicas.lake import Lake, TableName, TableSchema
+from headrace.sinks.replicas.refusals import no_reader
 from headrace.spark.jvm.jars import class_path, find_jars
 from headrace.spark.jvm.plain_jvm import plain_jvm
+from headrace.spark.sinks.formats import is_not_found
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NAME = "catalog.name"
+_PACKAGE_REMEDY = (
+    "Use Spark 4.1 with spark.jars.packages="
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0, because Iceberg has no package for "
+    "Spark 4.2; or read the versions of headrace.consistent_versions with another reader, such as "
+    "PyIceberg."
+)
 
 
 class IcebergFormat:
@@ -102,13 +111,27 @@ class IcebergFormat:
         self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
     ) -> DataFrame:
         """See LakeFormat: the session has the catalog under its name in the sink's options. A table
-        without a snapshot has no rows."""
-        names = (options[_NAME], *name.namespace, name.name)
+        without a snapshot has no rows. Raises HeadraceError("replicas.no_reader"),
+        ("iceberg.no_session_catalog")."""
+        catalog = options[_NAME]
+        names = (catalog, *name.namespace, name.name)
         table = ".".join(f"`{part.replace('`', '``')}`" for part in names)
         reader = spark.read.format("iceberg")
-        if not version:
-            return reader.load(table).limit(0)
-        return reader.option("snapshot-id", version).load(table)
+        try:
+            if not version:
+                return reader.load(table).limit(0)
+            return reader.option("snapshot-id", version).load(table)
+        except Exception as error:
+            if is_not_found(error):
+                raise no_reader(name, "Iceberg", _PACKAGE_REMEDY) from error
+            if spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None:
+                raise
+            raise HeadraceError(
+                "iceberg.no_session_catalog",
+                f"This Spark session has no catalog {catalog}, which the table {name} is in",
+                f"Set spark.sql.catalog.{catalog}=org.apache.iceberg.spark.SparkCatalog and the "
+                "options of the catalog, or name the session's catalog by the argument `catalog`.",
+            ) from error
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """Open the catalog of the options. Raises HeadraceError."""

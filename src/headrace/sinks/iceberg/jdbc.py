@@ -27,7 +27,7 @@ _URI = "headrace.sink.catalog.uri"
 _OF_DRIVER = "jdbc."
 _OF_SPARK = ("org.apache.hive.", "org.apache.derby.")
 """Packages of the drivers that are part of Spark."""
-_MOST_CAUSES, _MOST_DRIVERS, _MOST_SHOWN = 10, 100, 500
+_MAX_CAUSES, _MAX_DRIVERS, _MAX_SHOWN = 10, 100, 500
 _TABLES: Mapping[str, str] = {
     "iceberg_tables": "metadata_location",
     "iceberg_namespace_properties": "property_value",
@@ -215,7 +215,7 @@ class CatalogDatabase:
         said = _text(java)
         if (cause := java.getCause()) is not None and (text := cause.getMessage()):
             said += "" if text in said else f" ({text})"
-        return " ".join(self.options.safe(said).split())[:_MOST_SHOWN]
+        return " ".join(self.options.safe(said).split())[:_MAX_SHOWN]
 
 
 def _drivers(jvm: Any) -> Iterator[Any]:
@@ -227,7 +227,7 @@ def _drivers(jvm: Any) -> Iterator[Any]:
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     kind = jvm.java.lang.Class.forName("java.sql.Driver")
     drivers = jvm.java.util.ServiceLoader.load(kind, loader).iterator()
-    for _ in range(_MOST_DRIVERS):
+    for _ in range(_MAX_DRIVERS):
         try:
             if not drivers.hasNext():
                 return
@@ -268,7 +268,7 @@ def _execute(connection: Any, text: str) -> None:
 
 def _sql_exception(java: Any) -> Any:
     """The first SQLException among an exception and its causes, or None."""
-    for _ in range(_MOST_CAUSES):
+    for _ in range(_MAX_CAUSES):
         if java is None:
             return None
         names = set[str]()

@@ -35,7 +35,7 @@ _FINAL_ANSWERS = re.compile(
     "Status Code: 403|NoSuchBucket|Unable to load (?:credentials|region)", re.IGNORECASE
 )
 """Messages of S3's client for which a retry does not help."""
-_MOST_SHOWN = 500
+_MAX_SHOWN = 500
 _OLDEST = (1, 12)
 """The oldest supported release of Iceberg."""
 
@@ -176,7 +176,7 @@ class IcebergJvm:
         cause = java.getCause()
         if cause is not None and (text := cause.getMessage()) and text not in said:
             said += f": {text}"
-        said = self.options.safe(" ".join(said.split()))[:_MOST_SHOWN]
+        said = self.options.safe(" ".join(said.split()))[:_MAX_SHOWN]
         short = kind.removeprefix(_EXCEPTIONS)
         if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(

@@ -31,7 +31,7 @@ from headrace.sinks.replicas.lake import (
 if TYPE_CHECKING:
     from headrace.sinks.replicas.files.s3 import S3Access
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 class IcebergTable:
@@ -181,7 +181,7 @@ class IcebergTable:
         visited = 0
         with self._java.failing("read its snapshots", self.name):
             last = snapshot = self._table.currentSnapshot()
-            while snapshot is not None and len(changes) < _MOST_NAMED:
+            while snapshot is not None and len(changes) < _MAX_NAMED:
                 summary = self._java.values_of(snapshot.summary())
                 if QUERY in summary:
                     last_own = snapshot

@@ -7,14 +7,26 @@ from headrace.kafka.client import not_allowed, unreachable
 from headrace.kafka.librdkafka import KafkaFailure
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
+# The comments are the names that librdkafka gives to the numbers, in their order.
 TIMED_OUT = -185
 NO_PARTITION = -190
 TOPIC_GONE = 3
+# MSG_SIZE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _TOO_LARGE = (10, 18)
+# UNKNOWN_TOPIC_OR_PART, _UNKNOWN_TOPIC
 _GONE = (TOPIC_GONE, -188)
+# _FENCED, ILLEGAL_GENERATION, INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED
 _FENCED = (-144, 22, 47, 49, 90)
+# TOPIC_, GROUP_, CLUSTER_ and TRANSACTIONAL_ID_AUTHORIZATION_FAILED, SASL_AUTHENTICATION_FAILED,
+# _AUTHENTICATION, _SSL
 _NOT_ALLOWED = (29, 30, 31, 53, 58, -169, -181)
+# TOPIC_EXCEPTION, UNSUPPORTED_SASL_MECHANISM, ILLEGAL_SASL_STATE, UNSUPPORTED_VERSION,
+# INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_CONFIG, UNSUPPORTED_FOR_MESSAGE_FORMAT,
+# POLICY_VIOLATION, INVALID_TRANSACTION_TIMEOUT, INVALID_RECORD, _INVALID_ARG
 _PERMANENT = (17, 33, 34, 35, 37, 38, 40, 43, 44, 50, 87, -186)
+# _TRANSPORT, _ALL_BROKERS_DOWN, _RESOLVE, _TIMED_OUT, LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT,
+# BROKER_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
+# _FAIL, _MSG_TIMED_OUT
 _AWAY = (-195, -187, -193, TIMED_OUT, 5, 7, 8, 14, 15, 16, -196, -192)
 
 
@@ -54,8 +66,10 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
     if code in _GONE:
         return HeadraceError(
             "kafka.topic_gone",
-            f"The topic no longer exists{of_topic} ({text})",
-            "It is created again.",
+            f"The topic {failure.topic} no longer exists ({text})"
+            if failure.topic
+            else f"A topic no longer exists ({text})",
+            "headrace creates it again.",
             retriable=True,
         )
     if code in _NOT_ALLOWED:
@@ -68,7 +82,7 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
         return unreachable(SINK, options.brokers, text)
     return HeadraceError(
         "kafka.failed",
-        f"Kafka ends a write{of_topic} with: {text} ({code})",
+        f"A write to Kafka{of_topic} failed: {text} ({code})",
         "See the brokers' logs.",
         retriable=code not in _PERMANENT,
     )

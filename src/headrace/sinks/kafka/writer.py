@@ -40,7 +40,7 @@ _TRY_SECONDS = 5.0
 _WORD_SECONDS = 30.0
 _ATTEMPTS = 5
 _ABORT_SECONDS = 5.0
-_MOST_FENCED_AT_ONCE = 16
+_MAX_FENCED_AT_ONCE = 16
 
 
 class Writer:
@@ -281,6 +281,6 @@ def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sl
         finally:
             writer.close()
 
-    with ThreadPoolExecutor(min(len(suffixes), _MOST_FENCED_AT_ONCE)) as pool:
+    with ThreadPoolExecutor(min(len(suffixes), _MAX_FENCED_AT_ONCE)) as pool:
         for _ in pool.map(one, suffixes):
             pass

@@ -70,14 +70,14 @@ def replicas_of(
         if others := [table for table in of if table not in tables]:
             raise HeadraceError(
                 "replicas.copy_of_a_part",
-                f"The replica {name} has rows of {', '.join(others)}, too, which would be gone",
+                f"The replica {name} also has rows of {', '.join(others)}, which would be lost",
                 "Name all of its tables by one regular expression: headrace resync FILE "
                 f"'{'|'.join(of)}' --checkpoint STATE.",
             )
     if not replicas:
         raise HeadraceError(
             "cli.nothing_to_resync",
-            f"Of {', '.join(tables)} there is no replica",
-            "Send the signal execute-snapshot for the rows as events.",
+            f"There is no replica of {', '.join(tables)}",
+            "To receive the rows as events again, send the signal execute-snapshot.",
         )
     return replicas

@@ -22,25 +22,25 @@ class SourceComments:
         table has none), or None if comments are not available, and raises HeadraceError."""
         self._ask = ask
         self._known: dict[str, str | None] | None = None
-        self._one = threading.Lock()
+        self._lock = threading.Lock()
 
     def read(self) -> None:
         """Read all comments. Raises HeadraceError."""
         known = self._ask()
-        with self._one:
+        with self._lock:
             self._known = None if known is None else {**known}
 
     def added_to(self, schema: TableSchema) -> TableSchema:
         """Return a table's schema with its comment, unless it has one. If the comment cannot be
         read it stays unknown: no change waits for it."""
-        with self._one:
+        with self._lock:
             known = self._known
             if schema.comment is not None or known is None:
                 return schema
             is_known = schema.source in known
         if not is_known:
             comment = self._comment_now(schema.source)  # other tables do not wait for the database
-            with self._one:
+            with self._lock:
                 known.setdefault(schema.source, comment)
         return replace(schema, comment=known[schema.source])
 

@@ -26,7 +26,7 @@ batches for each bucket."""
 ABSENT = -1
 _WIDEST_SPAN = 1 << 26
 """The range of integers up to which each of them has a flag of its own."""
-_FLAGS_PER_KEY, _LEAST_BITS, _MOST_BITS = 16, 12, 23
+_FLAGS_PER_KEY, _MIN_BITS, _MAX_BITS = 16, 12, 23
 """The number of flags for each key whose range is wider, so that few other integers share one, and
 the least and greatest number of bits of a flag's place."""
 _BLOCK = 1 << 15
@@ -343,7 +343,7 @@ class _Flags:
         self._least = int(numbers.min())
         span = int(numbers.max()) - self._least + 1
         self.is_exact = span <= _WIDEST_SPAN
-        bits = min(max((_FLAGS_PER_KEY * len(numbers)).bit_length(), _LEAST_BITS), _MOST_BITS)
+        bits = min(max((_FLAGS_PER_KEY * len(numbers)).bit_length(), _MIN_BITS), _MAX_BITS)
         self._shift = np.uint64(64 - bits)
         # One more at the end, at which integers outside the range are looked up.
         self._flags = np.zeros(span + 1 if self.is_exact else 1 << bits, np.bool_)

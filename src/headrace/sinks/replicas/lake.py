@@ -374,7 +374,8 @@ class LakeFormat(Protocol):
         self, spark: SparkSession, options: Mapping[str, str], name: TableName, version: str
     ) -> DataFrame:
         """Return the rows of a version of a table, by Spark's reader of the format. `options` are
-        those of `reader_options`; `version` is one of `LakeTable.version`."""
+        those of `reader_options`; `version` is one of `LakeTable.version`. Raises HeadraceError if
+        the session lacks what the reader needs."""
 
     @abstractmethod
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _TABLES = "replicas.json"
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 _FILES = "headrace-"
 """The prefix of the names of all files that headrace writes."""
 _ERASURE = f"{_FILES}erasure-"
@@ -236,7 +236,7 @@ def erase(
     columns than those of the key, or values that these cannot have, and
     ("replicas.changed_by_others"): the erasure would hide these changes from the query.
     `unfinished` notes the files until they are committed."""
-    for attempt in range(1, _MOST_TRIES + 1):
+    for attempt in range(1, _MAX_TRIES + 1):
         transaction = table.begin(ColumnChange())
         _require_unchanged(table)
         keys = _keys_of(table, key)
@@ -245,7 +245,7 @@ def erase(
             try:
                 return _erased(table, transaction, keys, name, runner, committing)
             except HeadraceError as error:
-                if not _is_conflict(error) or attempt == _MOST_TRIES:
+                if not _is_conflict(error) or attempt == _MAX_TRIES:
                     raise
     raise AssertionError
 
@@ -359,7 +359,7 @@ def merge_small_files(
     `properties` are set by the commit; `unfinished` notes the files until then. Gives up if the
     table's query keeps committing. Leaves no files if it fails before the commit. Raises
     HeadraceError, OSError."""
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         transaction = table.begin(ColumnChange())
         file_name = f"{name}{uuid.uuid4().hex[:8]}"
         with _noted(unfinished, table.name, file_name) as committing:

@@ -262,3 +262,11 @@ def truncated(table: TableName) -> HeadraceError:
         f"{table} was truncated at the source, and headrace.sink.truncates=fail",
         "Set headrace.sink.truncates=apply to truncate the table, too.",
     )
+
+
+def no_reader(table: TableName, table_format: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.no_reader",
+        f"This Spark session cannot read the table {table}: it has no package of {table_format}",
+        remedy,
+    )

@@ -72,7 +72,7 @@ FENCES = (
 )
 """Codes of errors with which a query does not start: another query, or somebody else, keeps the
 table, it has more than the checkpoint of its query, or another mode, or it is gone."""
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 class Replica:
@@ -178,7 +178,7 @@ class Replica:
         schema = without_own_columns(self._table.schema(), self._mode)
         if newest is not None:
             schema = self._comments.added_to(of_json(newest.schema))
-        for attempt in range(1, _MOST_TRIES + 1):
+        for attempt in range(1, _MAX_TRIES + 1):
             name = batch.attempt_name(attempt)
             work = Work(parts, folder, schema, name, is_copied, may_empty)
             try:
@@ -188,7 +188,7 @@ class Replica:
                     with suppress(HeadraceError, OSError):
                         begun = self._table.begin(ColumnChange())
                         begun.storage.sweep(f"{work.name}-", begun.files)
-                if error.code != CONFLICT or attempt == _MOST_TRIES:
+                if error.code != CONFLICT or attempt == _MAX_TRIES:
                     raise
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
@@ -258,7 +258,7 @@ class Replica:
         self._require_mode([], table)
         if self._mode is Mode.APPEND:
             return
-        for attempt in range(1, _MOST_TRIES + 1):
+        for attempt in range(1, _MAX_TRIES + 1):
             table.refresh()
             transaction = table.begin(ColumnChange())
             removed = [file for file in transaction.files if file.path in paths]
@@ -280,7 +280,7 @@ class Replica:
             try:
                 transaction.commit(change, own_properties(table))
             except HeadraceError as error:
-                if error.code != CONFLICT or attempt == _MOST_TRIES:
+                if error.code != CONFLICT or attempt == _MAX_TRIES:
                     raise
 
     def _closing(

@@ -229,6 +229,7 @@ def insert_blocks(range_rows: RangeRows, blocks: Sequence[Block], beside: Segmen
     if range_rows.orders is not None:
         range_rows.orders = merge_orders(range_rows.orders, blocks, places)
     range_rows.segments.append(beside)
+    range_rows.plan = None  # it has only the log's rows
 
 
 def places_of(rows: np.ndarray, blocks: Sequence[Block]) -> list[int]:

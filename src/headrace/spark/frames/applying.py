@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyspark
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import types
 
 from headrace.config.finding import error_of
@@ -19,6 +17,7 @@ from headrace.converters.reading.configured import record_reader
 from headrace.errors import HeadraceError
 from headrace.spark.kernels.beforehand import compile_if_local
 from headrace.spark.kernels.needed import frame_kernels
+from headrace.spark.versions.columns import map_in_arrow
 from headrace.spark.versions.types import arrow_schema
 from headrace.transforms.reading import examine_chain
 
@@ -53,12 +52,9 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     schema = _output_schema(df, settings)
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
     task = partial(_run, dict(parsed), arrow_schema(schema, zone))
-    if not hasattr(df, "_jdf"):
-        # A DataFrame of Spark Connect, which needs pandas anyway; its tasks run on the server's
-        # machines.
-        return df.mapInArrow(task, schema)
-    compile_if_local(df.sparkSession, frame_kernels(settings.output))
-    return _map_in_arrow(df, task, schema)
+    if hasattr(df, "_jdf"):  # tasks of Spark Connect run on the server's machines
+        compile_if_local(df.sparkSession, frame_kernels(settings.output))
+    return map_in_arrow(df, task, schema)
 
 
 def _checked(properties: Properties) -> FrameSettings:
@@ -133,33 +129,3 @@ def _run(
     from headrace.spark.frames.task import run_frame
 
     return run_frame(properties, schema, batches)
-
-
-def _map_in_arrow(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
-    """Return `df.mapInArrow(task, schema)`, which requires pandas and does not use it. Raises
-    HeadraceError("frames.spark_version") if this PySpark lacks the functions that it calls."""
-    try:
-        return _map_without_pandas(df, task, schema)
-    except (AttributeError, ImportError, TypeError, Py4JError) as error:
-        raise HeadraceError(
-            "frames.spark_version",
-            f"Transforms of DataFrames do not work with PySpark {pyspark.__version__} "
-            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})",
-            "Use PySpark 4.2 or 4.3.",
-        ) from error
-
-
-def _map_without_pandas(df: DataFrame, task: Any, schema: types.StructType) -> DataFrame:
-    from pyspark.sql.classic.dataframe import DataFrame as Classic
-    from pyspark.sql.udf import UserDefinedFunction
-    from pyspark.util import PythonEvalType
-
-    function = UserDefinedFunction(
-        task,
-        returnType=schema,
-        name="headrace_transforms",
-        evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
-    )
-    column = function(*[df[f"`{name.replace('`', '``')}`"] for name in df.columns])
-    mapped = df._jdf.mapInArrow(column._jc, False, None)
-    return Classic(mapped, df.sparkSession)

@@ -20,7 +20,7 @@ _QUIET = "-Xlog:disable"
 _WRITES = "-XX:ArchiveClassesAtExit="
 _DUMP_S = 60
 _WRITTEN_WITHIN_S = 600
-_MOST_OTHERS = 3
+_MAX_OTHERS = 3
 """The number of archives of other versions of Java and Spark that are kept."""
 
 
@@ -61,7 +61,7 @@ def _remove_others(archive: Path) -> None:
         for other_archive in archive.parent.parent.glob("*/spark-*.jsa")
         if other_archive != archive
     ]
-    for old in sorted(others, key=_last_used, reverse=True)[_MOST_OTHERS:]:
+    for old in sorted(others, key=_last_used, reverse=True)[_MAX_OTHERS:]:
         with contextlib.suppress(OSError):
             old.unlink()
 

@@ -23,7 +23,7 @@ _OPTIONS = (
 
 @contextlib.contextmanager
 def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
-    """Yield Py4J's view of a JVM with these entries on its class path; its output is dropped, and
+    """Yield Py4J's view of a JVM with these entries on its class path; its output is discarded, and
     it ends with the block. Raises HeadraceError("spark.not_started"), ("spark.no_java")."""
     from py4j.java_gateway import (  # type: ignore[import-untyped]
         GatewayParameters,
@@ -49,8 +49,7 @@ def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
         raise HeadraceError(
             "spark.not_started",
             f"Java ended while it started: {error}",
-            "Look at JAVA_HOME, and at the jars that spark.jars and spark.driver.extraClassPath "
-            "name.",
+            "Check JAVA_HOME, and the jars that spark.jars and spark.driver.extraClassPath name.",
         ) from error
     gateway = None
     try:

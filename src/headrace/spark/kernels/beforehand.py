@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_EVERY_S = 5
+_LOG_INTERVAL_S = 5
 """Seconds between two lines of the log."""
 
 
@@ -28,18 +28,18 @@ def compile_beforehand(kernels: Kernels) -> None:
     missing = missing_kernels(kernels)
     if not missing:
         return
-    said = float("-inf")
+    logged_at = float("-inf")
     with start(command(missing)) as process:
         for compiled, total in read_progress(process):
-            if compiled == total or time.monotonic() - said >= _EVERY_S:
-                said = time.monotonic()
+            if compiled == total or time.monotonic() - logged_at >= _LOG_INTERVAL_S:
+                logged_at = time.monotonic()
                 log.info("compiling kernels: %d of %d", compiled, total)
     require_success(process)
 
 
 def compile_if_local(session: SparkSession | None, kernels: Kernels) -> None:
-    """Compile as `compile_beforehand`, if the tasks of the session run on the driver's machine: its
-    master is local. Executors of other masters compile when their first task starts."""
+    """Call `compile_beforehand` if the session's master is local. Executors of other masters
+    compile when their first task starts."""
     master = "" if session is None else session.conf.get("spark.master", "") or ""
     if master == "local" or master.startswith("local["):
         compile_beforehand(kernels)

@@ -16,7 +16,7 @@ from llvmlite import binding
 from headrace.connect.kernels.functions import entries
 from headrace.connect.kernels.loading import load
 from headrace.connect.kernels.other_packages import release_of
-from headrace.connectors.registry import definitions, left_out
+from headrace.connectors.registry import definitions, warns_of_errors
 from headrace.spark.kernels.needed import SHARED, Kernels, listed
 
 
@@ -67,7 +67,7 @@ def _of_its_owner(module: str, name: str) -> Iterator[None]:
         owners = (each for each in definitions() if name in each.kernels.get(module, ()))
         owner = next(owners, None)
     part = f"The kernel {module}.{name}"
-    with nullcontext() if owner is None else left_out(part, owner):
+    with nullcontext() if owner is None else warns_of_errors(part, owner):
         yield
 
 

@@ -26,7 +26,7 @@ Wait = Callable[[], None]
 """A function that is called once if another process compiles, before this one waits for it."""
 
 _CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
-_MOST_AT_ONCE = 8
+_MAX_AT_ONCE = 8
 """The most processes that compile; each takes up to 250 MB. More would only wait for the longest
 kernel."""
 _LONGEST_S = 900
@@ -120,21 +120,21 @@ def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
 
 def _cores() -> int:
     """Return how many kernels are compiled in parallel: by cores and by the quota of a container,
-    at most `_MOST_AT_ONCE`."""
+    at most `_MAX_AT_ONCE`."""
     cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
-    return max(1, min(cores, _quota(), _MOST_AT_ONCE))
+    return max(1, min(cores, _quota(), _MAX_AT_ONCE))
 
 
 def _quota() -> int:
-    """Return the cores that the control group of a container allows, rounded up; `_MOST_AT_ONCE`
+    """Return the cores that the control group of a container allows, rounded up; `_MAX_AT_ONCE`
     without a limit. (Linux, cgroup v2: `cpu.max` has microseconds of a period, or `max`.)"""
     try:
         allowed, period = _CPU_MAX.read_text("ascii").split()
         return math.ceil(int(allowed) / int(period))
     except (OSError, ValueError, ZeroDivisionError):
-        return _MOST_AT_ONCE
+        return _MAX_AT_ONCE
 
 
 def _load(kernel: tuple[str, str]) -> None:

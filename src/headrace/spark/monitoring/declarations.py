@@ -136,8 +136,8 @@ OWN = (
     _gauge("headrace_warnings", "Current warnings of the source.",
            lambda report, _: len(report.warnings)),
     _gauge("headrace_waiting_seconds",
-           "How long the source has been waiting, for the lock of a table for example; 0: it "
-           "does not wait.", _waiting),
+           "How long the source has been waiting, for the lock of a table for example, with "
+           "its attempts after errors; 0: it does not wait.", _waiting),
     _gauge("headrace_lag_seconds",
            "How far the sink may lag behind the source: the age of the oldest change that is not "
            "in it, plus the time since the last report if there was none for 15 s. Absent during "
@@ -151,7 +151,8 @@ OWN = (
     _gauge("headrace_last_commit_timestamp_seconds", "When the last micro-batch finished.",
            lambda report, _: report.last_commit),
     _gauge("headrace_last_report_timestamp_seconds",
-           "When the query last reported: after each micro-batch, and every 10 s without one.",
+           "When the query last reported: after each micro-batch, and every 10 s without one. If "
+           "the database does not answer, the time of its last answer.",
            lambda report, _: report.reported),
     OwnMetric("headrace_snapshot_estimated_rows",
               "Rows of a table of the snapshot, by the database's statistics.", _estimated),

@@ -1,11 +1,11 @@
 """The HTTP endpoint: `/metrics`, `/healthz` and `/readyz`. It answers from the state of this
-process, with a bounded number of threads, whatever clients do."""
+process, in a thread of its own, whatever clients do."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import logging
+import re
 import socket
 import threading
 import time
@@ -18,21 +18,16 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from headrace.errors import HeadraceError
+from headrace.spark.monitoring.clients import Clients
 from headrace.spark.monitoring.families import exposition
 from headrace.spark.monitoring.report import FAILED, Report
 
-log = logging.getLogger(__name__)
-
-_THREADS = 4
 _WAITING_CLIENTS = 32
-"""The most connections that the system keeps until a thread is free."""
-_REQUEST_S, _RESPONSE_S = 5.0, 10.0
-"""Seconds that a client may take for its request, and for receiving the response."""
-_MOST_BYTES = 16 << 10
-"""The most bytes of a request, which has no body."""
+"""The most connections that the system keeps until the thread accepts them."""
+_ORIGIN = re.compile(r"^https?://[^/?]*", re.IGNORECASE)
+"""The part before the path in the absolute form of a request."""
 _FRESH_S = 1.0
 """Seconds for which one rendering answers every scrape."""
-_RETRY_S = 0.5
 _JSON = "application/json"
 
 
@@ -42,23 +37,25 @@ class Endpoint:
     def __init__(self, address: str, port: int, reports: Callable[[], Sequence[Report]]) -> None:
         """`port` 0: any free one. Raises HeadraceError("spark.metrics_port")."""
         self._reports = reports
-        self._lock = threading.Lock()
         self._rendered: tuple[float, bytes] | None = None
         self._listener = _listener(address, port)
         self._is_closed = False
         self.port = int(self._listener.getsockname()[1])
         host = f"[{address}]" if ":" in address else address
         self.url = f"http://{host}:{self.port}"
-        for number in range(_THREADS):
-            threading.Thread(
-                target=self._serve, name=f"headrace-metrics-{number}", daemon=True
-            ).start()
+        clients = Clients(self._listener, self._response)
+        threading.Thread(
+            target=clients.serve,
+            args=(lambda: self._is_closed,),
+            name="headrace-metrics",
+            daemon=True,
+        ).start()
 
     def close(self) -> None:
         """Stop listening; never raises."""
         self._is_closed = True
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the threads
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         with contextlib.suppress(OSError):
             self._listener.close()
 
@@ -73,47 +70,33 @@ class Endpoint:
         return _json(HTTPStatus.NOT_FOUND, {"paths": ["/metrics", "/healthz", "/readyz"]})
 
     def _metrics(self) -> bytes:
-        with self._lock:
-            now = time.monotonic()
-            if self._rendered is None or now - self._rendered[0] >= _FRESH_S:
-                self._rendered = now, exposition(self._reports(), time.time())
-            return self._rendered[1]
+        now = time.monotonic()
+        if self._rendered is None or now - self._rendered[0] >= _FRESH_S:
+            self._rendered = now, exposition(self._reports(), time.time())
+        return self._rendered[1]
 
-    def _serve(self) -> None:
-        while not self._is_closed:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                if not self._is_closed:
-                    time.sleep(_RETRY_S)  # too many open files, for example
-                continue
-            with connection:
-                try:
-                    _Exchange(connection, self)
-                except OSError:
-                    pass  # the client is gone
-                except Exception:  # another request may succeed
-                    log.warning("a request for metrics failed", exc_info=True)
+    def _response(self, head: bytes) -> bytes:
+        return _Exchange(head, self).response
 
 
 class _Exchange(BaseHTTPRequestHandler):
-    """A request and its response, parsed by the library, from bytes that were received in time."""
+    """A request and its response, parsed by the library, from bytes that were received."""
 
-    def __init__(self, connection: socket.socket, endpoint: Endpoint) -> None:
+    def __init__(self, head: bytes, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self.client_address, self.requestline = ("", 0), ""
-        head = _head(connection)
-        if head is None:
-            return
         self.rfile = BytesIO(head)
-        self.wfile = response = BytesIO()
+        self.wfile = self._written = BytesIO()
         self.close_connection = True
         self.handle_one_request()
-        connection.settimeout(_RESPONSE_S)
-        connection.sendall(response.getvalue())
+
+    @property
+    def response(self) -> bytes:
+        """The bytes of the response."""
+        return self._written.getvalue()
 
     def do_GET(self) -> None:
-        status, kind, body = self._endpoint.answer(self.path.partition("?")[0])
+        status, kind, body = self._endpoint.answer(_ORIGIN.sub("", self.path).partition("?")[0])
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -131,25 +114,6 @@ class _Exchange(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Do nothing: requests are not logged."""
-
-
-def _head(connection: socket.socket) -> bytes | None:
-    """Return a client's request up to the empty line; None if the client ends, or takes too long. A
-    request that is too large is truncated, and refused for that."""
-    deadline = time.monotonic() + _REQUEST_S
-    head = b""
-    while b"\r\n\r\n" not in head and b"\n\n" not in head:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return None
-        connection.settimeout(left)
-        more = connection.recv(4096)
-        if not more:
-            return None
-        head += more
-        if len(head) > _MOST_BYTES:
-            return b"GET /too-large HTTP/1.0\r\n" + b"x: y\r\n" * 200 + b"\r\n"
-    return head
 
 
 def _listener(address: str, port: int) -> socket.socket:

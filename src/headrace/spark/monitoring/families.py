@@ -22,7 +22,7 @@ from headrace.spark.monitoring.declarations import OWN, Sample
 from headrace.spark.monitoring.report import Report
 
 _QUERY = ("plugin", "name", "query")
-_MOST_TABLES = 1000
+_MAX_TABLES = 1000
 """The most tables of a query that have series of their own."""
 _SCANNED = "RowsScanned"
 
@@ -72,7 +72,7 @@ def _bounded(samples: Iterable[Sample]) -> Iterator[Sample]:
     tables = 0
     for sample in samples:
         tables += "table" in sample[0]
-        if tables > _MOST_TABLES:
+        if tables > _MAX_TABLES:
             return
         yield sample
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.spark.checkpoint import finished_batch, query_id
+from headrace.spark.checkpoint import checkpoint_in, finished_batch, query_id
 from headrace.spark.monitoring.process import is_running
 from headrace.spark.monitoring.report import Report
 from headrace.spark.query.status_files import live_files, own_file
@@ -57,13 +57,18 @@ class ReportFile:
         """Write the last report, because the query is over, or this process is about to end."""
         self._written = {}
         self.write(report)
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the file of this process; the one in the state folder stays."""
         if self._own is not None:
             with contextlib.suppress(OSError):
                 self._own.unlink(missing_ok=True)
 
 
 def _replace(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.new")
+    # The name keeps the process id of a file of `own_file`, which a starting process looks for.
+    fresh = path.with_suffix(".new")
     with contextlib.suppress(OSError):
         fresh.write_text(text)
         fresh.replace(path)
@@ -90,7 +95,7 @@ def known_of(folder: Path) -> Known | None:
     """Return the state of the query of a state folder, or of a checkpoint of Spark; None for any
     other folder."""
     folder = folder.absolute()
-    checkpoint = folder / _CHECKPOINT if (folder / _CHECKPOINT).is_dir() else folder
+    checkpoint = checkpoint_in(folder)
     state = folder.parent if folder.name == _CHECKPOINT and _has_status(folder.parent) else folder
     query = query_id(checkpoint)
     if not query and not _has_status(state):
@@ -110,9 +115,12 @@ def known_of(folder: Path) -> Known | None:
 
 
 def _live_reports() -> Iterator[Report]:
+    """Yield the reports whose own processes run: another process may have the id of one that was
+    killed."""
+    now = time.time()
     for path in live_files("*", _KIND):
         report = _read(path)
-        if report is not None:
+        if report is not None and is_running(report.process, report.time, now):
             yield report
 
 
@@ -124,5 +132,5 @@ def _read(path: Path) -> Report | None:
     """Return the report of a file; None if the file is missing or not a report."""
     try:
         return Report.from_json(json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None

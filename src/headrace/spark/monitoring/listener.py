@@ -17,7 +17,7 @@ from headrace.spark.sinks.figures import figures_of
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-_MOST_ENDED = 20
+_MAX_ENDED = 20
 """The number of ended queries that are still shown."""
 
 
@@ -88,7 +88,10 @@ class _Queries:
         with self._lock:
             query = self._observed.pop(identity, None) or ObservedQuery(find=_find)
             ended = [ended_query for ended_query, known in self._observed.items() if known.is_over]
-            for ended_query in ended[: max(0, len(ended) - _MOST_ENDED)]:
+            # A query with another checkpoint replaces the one that had its name.
+            dropped = {old for old in ended if name and self._observed[old].name == name}
+            dropped.update(ended[: max(0, len(ended) - _MAX_ENDED)])
+            for ended_query in dropped:
                 del self._observed[ended_query], self._runs[ended_query]
             self._observed[identity], self._runs[identity] = query, run
         query.started(identity, name)

@@ -62,7 +62,9 @@ class Monitor:
         self._thread.join(_LOOK_S)
         if self._endpoint is not None:
             self._endpoint.close()
-        for name, query in self._queries().items():
+        queries = self._queries()
+        self._remove_others(queries)
+        for name, query in queries.items():
             if query.is_ours:
                 self._file(name).end(query.report())
 
@@ -77,10 +79,17 @@ class Monitor:
                 has_failed = True
 
     def _look(self) -> None:
-        for name, query in self._queries().items():
+        queries = self._queries()
+        self._remove_others(queries)
+        for name, query in queries.items():
             query.look()
             if query.is_ours:
                 self._file(name).write(query.report())
+
+    def _remove_others(self, queries: Mapping[str, ObservedQuery]) -> None:
+        """Remove the files of queries that are no longer observed."""
+        for name in [known for known in list(self._files) if known not in queries]:
+            self._files.pop(name).remove()
 
     def _file(self, name: str) -> ReportFile:
         if name not in self._files:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.states import State
 from headrace.errors import HeadraceError
 from headrace.spark.failures import OF_ANY_QUERY
-from headrace.spark.metrics import Metrics, reported_metrics
+from headrace.spark.metrics import Metrics, metrics_in, reported_metrics
 from headrace.spark.monitoring.process import this_process
 from headrace.spark.monitoring.report import FAILED, RESTARTING, STOPPED, Report
 from headrace.spark.query.status import read_situation, situation_name
@@ -121,6 +121,12 @@ class ObservedQuery:
                     self._take(json.loads(progress.json))
 
     @property
+    def name(self) -> str | None:
+        """The name of the query (`queryName`); None: it has none, or has not started."""
+        with self._lock:
+            return self._name
+
+    @property
     def is_ours(self) -> bool:
         """Whether the query is known to read a source of headrace: by a report of its source, or by
         the error with which it ended before that."""
@@ -148,10 +154,13 @@ class ObservedQuery:
             if tables:
                 self._tables = {name: dict(figures) for name, figures in tables.items()}
             said = self._said(written)
-            if said["waits"] is None:
+            # A wait that ended with an error continues with the next attempt.
+            is_retried = said["attempts"] > 0
+            if said["waits"] is not None:
+                if self._waits is None or not (is_retried or self._waits[0] == said["waits"]):
+                    self._waits = (said["waits"], now)
+            elif not is_retried:
                 self._waits = None
-            elif self._waits is None or self._waits[0] != said["waits"]:
-                self._waits = (said["waits"], now)
             rows = self._rows
             if self._counts_tables:
                 rows = sum(int(table["changes"]) for table in self._tables.values())
@@ -177,7 +186,8 @@ class ObservedQuery:
             )
 
     def _said(self, written: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return state, error and waiting, of the query's end or of its source's file."""
+        """Return state, error and waiting, of the query's end or of its source's file, and take the
+        metrics of the file."""
         said: dict[str, Any] = {
             "state": State.STARTING.value, "since": self._since, "error": None, "attempts": 0,
             "retries": self._retries, "waits": None, "warnings": (),
@@ -194,6 +204,10 @@ class ObservedQuery:
             code, message, remedy = written["error"]
             error = HeadraceError(code, message, remedy, retriable=True)
             said |= {"error": _error(error), "attempts": int(written["attempts"])}
+        metrics = metrics_in(written.get("report"))
+        if metrics is not None:  # Spark's progress has none
+            self._metrics = metrics
+            self._reported = float(written["reported"]) - metrics.silent_ms / 1000
         return said
 
     def _take(self, progress: Mapping[str, Any]) -> None:
@@ -201,7 +215,8 @@ class ObservedQuery:
         metrics = reported_metrics(progress)
         if metrics is not None:
             with self._lock:
-                self._metrics, self._reported = metrics, self._clock()
+                self._metrics = metrics
+                self._reported = self._clock() - metrics.silent_ms / 1000
                 if metrics.source:
                     self._labels = dict(metrics.source)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from headrace.connectors.states import State
+from headrace.spark.monitoring.members import require_types
 
 RESTARTING, FAILED, STOPPED = "restarting", "failed", "stopped"
 """States of a query whose source does not report: it is started again after an error, an error
@@ -61,8 +62,9 @@ class Report:
     @staticmethod
     def from_json(members: Mapping[str, Any]) -> Report:
         """Read the object of `to_json`, also of another version. Raises TypeError for another
-        object."""
+        object, or a member of another type."""
         known = {field.name for field in fields(Report)}
+        require_types(members)
         return Report(**{name: value for name, value in members.items() if name in known})
 
     def to_json(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from headrace.signals.notifications import APPLIED, IGNORED
 from headrace.spark.query.status_files import live_files, own_file
 
 _KIND = "signals"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _LOOK_SECONDS = 0.1
 _ENDS = (IGNORED, "COMPLETED", "ABORTED")
 
@@ -51,7 +51,7 @@ class SignalJournal:
             {"number": self._number, "signal": identity, "kind": kind, "data": dict(data)}
         )
         with contextlib.suppress(OSError):
-            if self._path.stat().st_size > _MOST_BYTES:
+            if self._path.stat().st_size > _MAX_BYTES:
                 self._halve(self._path)
             with self._path.open("a") as journal:
                 journal.write(f"{line}\n")

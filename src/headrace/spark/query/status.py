@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import definition_of, parse_options
@@ -169,20 +170,35 @@ class StatusFile:
         self._path = own_file(_name(os.getppid(), config), _KIND)
         self._situation: Situation | None = None
         self._report: Mapping[str, Any] | None = None
+        self._reported: float | None = None
         self._is_over = False
 
     def write(self, situation: Situation) -> None:
         """Replace the file's content; never raises: the query continues without it."""
-        if self._path is None:
-            return
-        self._situation = situation
         error = situation.error
         state_and_code = (situation.state, None if error is None else error.code)
-        if state_and_code != self._state_and_code:
-            self._state_and_code, self._since = state_and_code, time.time()
         attempts = 0 if error is None else situation.attempts
-        self._retries += max(0, attempts - self._attempts)
-        self._attempts = attempts
+        with self._lock:
+            self._situation = situation
+            if state_and_code != self._state_and_code:
+                self._state_and_code, self._since = state_and_code, time.time()
+            self._retries += max(0, attempts - self._attempts)
+            self._attempts = attempts
+            self._replace(situation)
+
+    def write_report(self, report: Mapping[str, Any], *, is_over: bool) -> None:
+        """Write what Spark's progress has if Spark asks for it: the head of the log and the
+        metrics; and whether a source that ends by itself has returned all. Never raises."""
+        with self._lock:
+            self._report, self._reported, self._is_over = report, time.time(), is_over
+            if self._situation is not None:
+                self._replace(self._situation)
+
+    def _replace(self, situation: Situation) -> None:
+        """Write the present state; the caller has the lock, so that no older state is the last."""
+        if self._path is None:
+            return
+        error = situation.error
         text = json.dumps(
             {
                 "state": situation.state,
@@ -196,20 +212,14 @@ class StatusFile:
                 "since": self._since,
                 "warnings": situation.warnings,
                 "report": self._report,
+                "reported": self._reported,
                 "over": self._is_over,
             }
         )
         fresh = self._path.with_suffix(".new")
-        with self._lock, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
             fresh.write_text(text)
             fresh.replace(self._path)
-
-    def write_report(self, report: Mapping[str, Any], *, is_over: bool) -> None:
-        """Write what Spark's progress has if Spark asks for it: the head of the log and the
-        metrics; and whether a source that ends by itself has returned all. Never raises."""
-        self._report, self._is_over = report, is_over
-        if self._situation is not None:
-            self.write(self._situation)
 
     def remove(self) -> None:
         """Remove the file. Never raises."""
@@ -240,14 +250,24 @@ def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
     return None if name is None else read_situation(name)
 
 
+_names: WeakKeyDictionary[StreamingQuery, str] = WeakKeyDictionary()
+
+
 def situation_name(query: StreamingQuery) -> str | None:
     """Return the name for `read_situation`; None for a query without a headrace source, and if the
-    JVM cannot be reached. It stays the same for the query's life."""
-    source = _options_and_jvm(query)
-    if source is None:
-        return None
-    options, jvm = source
-    return _name(jvm, parse_options(of_connector(options)))
+    JVM, or a file that the configuration names, cannot be read at this moment. It stays the same
+    for the query's life."""
+    name = _names.get(query)
+    if name is None:
+        source = _options_and_jvm(query)
+        if source is None:
+            return None
+        options, jvm = source
+        try:
+            name = _names[query] = _name(jvm, parse_options(of_connector(options)))
+        except HeadraceError:
+            return None  # the source has read them, so they come back
+    return name
 
 
 def read_situation(name: str) -> Mapping[str, Any] | None:

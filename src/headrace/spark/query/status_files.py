@@ -3,6 +3,7 @@ names end with its process id, and they are removed when it ends."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,9 +18,7 @@ def own_file(name: str, kind: str) -> Path | None:
     folder = _folder()
     if not make_private(folder):
         return None
-    for path in folder.iterdir():
-        if not _is_alive(path):
-            path.unlink(missing_ok=True)
+    _remove_dead(folder)
     return folder / f"{name}-{os.getpid()}.{kind}"
 
 
@@ -47,6 +46,16 @@ def ancestors() -> Iterator[int]:
 
 def _folder() -> Path:
     return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "status"
+
+
+def _remove_dead(folder: Path) -> None:
+    """Remove the files of killed processes. Never raises: what cannot be removed stays, and others
+    may remove files, and the folder, at the same time."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if not _is_alive(path):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
 
 
 def _is_alive(path: Path) -> bool:

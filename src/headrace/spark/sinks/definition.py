@@ -41,7 +41,7 @@ BY_POSITION: Mapping[str, str] = {"headrace.slice.order": "position"}
 
 
 class Delivery(StrEnum):
-    """The number of times that an event arrives, also if a process is killed."""
+    """How many times an event arrives, even if a process is killed."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -68,9 +68,10 @@ class EventStream(Protocol):
 
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
-        """Return the rows of the sink's own source, which writes while it reads. `options` are the
-        options of the sink, of `headrace.spark.query.source_options.SINK_OPTIONS`, and properties
-        that replace those of the configuration."""
+        """Return the rows of `source`, a data source of the sink that writes the events where it
+        reads them; a row describes what was written. `options` are the sink's own options (those of
+        `headrace.spark.query.source_options.SINK_OPTIONS`), and properties that override the
+        configuration."""
 
 
 class Sink(Protocol):
@@ -122,8 +123,9 @@ class SinkDefinition(Protocol):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The value of `headrace.sink.type`, the entry point's name, and the name of the sink's
-        folder in the state folder of a query."""
+        """The value of `headrace.sink.type`, and the name of the sink's folder in the state folder
+        of a query. The entry point should have the same name: it is all that is known of a
+        definition that cannot be loaded."""
 
     @property
     @abstractmethod
@@ -206,9 +208,14 @@ class SinkDefinition(Protocol):
         """Return the `own_options` that the sink does not know."""
         return [name for name in self.own_options(config) if name not in self.options]
 
-    def written(self, config: ConnectorConfig, option: str) -> str:  # noqa: ARG002
+    def written(self, config: ConnectorConfig, option: str) -> str:
         """Return the property that sets one of `own_options`, as the user wrote it."""
-        return f"headrace.sink.{option}"
+        return f"headrace.sink.{self._prefix(config, option)}{option}"
+
+    def _prefix(self, config: ConnectorConfig, option: str) -> str:
+        """Return the sink's name with a dot if the user wrote the option with it."""
+        prefix = f"{self.name}."
+        return prefix if prefix + option in config.headrace_sink else ""
 
     def nearest_option(self, name: str) -> str | None:
         """Return the option that is similar to `name`; None without such an option."""
@@ -228,11 +235,14 @@ class SinkDefinition(Protocol):
         default = not config.is_set("headrace.unknown.properties")
         for name in self.unknown_options(config):
             near = self.nearest_option(name)
-            guess = f"; did you mean headrace.sink.{near}?" if near else ""
+            meant = near and f"headrace.sink.{self._prefix(config, name)}{near}"
+            guess = "" if meant is None else f"; did you mean {meant}?"
             error = HeadraceError(
                 "spark.unknown_sink_option",
                 f"{self.written(config, name)}: the sink {self.name} has no such option{guess}",
-                "Leave it out, or write it as the sink's guide has it.",
+                "Remove the option, or correct its name: the sink's guide lists the options."
+                if meant is None
+                else f"Write {meant}.",
             )
             is_error = near if default else config.headrace_unknown_properties == "fail"
             (errors if is_error else warnings).append(error)
@@ -240,7 +250,7 @@ class SinkDefinition(Protocol):
             raise HeadraceError(
                 errors[0].code,
                 "; ".join(problem.message for problem in errors),
-                errors[0].remedy,
+                " ".join(dict.fromkeys(problem.remedy for problem in errors)),
                 parts=errors,
             )
         if errors:
@@ -261,12 +271,12 @@ class SinkDefinition(Protocol):
         signal: str,  # noqa: ARG002
     ) -> None:
         """Note that captured tables, by their names in the database, are about to be copied again:
-        the signal of that id will request their rows. `state` is the sink's folder; the query may
-        be running. Raises HeadraceError."""
+        the signal with the id `signal` will request their rows. `state` is the sink's folder; the
+        query may be running. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_resync",
             f"The sink {self.name} has no tables that can be copied again",
-            "Send the signal execute-snapshot for the rows as events.",
+            "To receive the rows as events again, send the signal execute-snapshot.",
         )
 
     def require_upkeep(self, config: ConnectorConfig) -> None:  # noqa: ARG002
@@ -275,7 +285,7 @@ class SinkDefinition(Protocol):
         raise HeadraceError(
             "cli.nothing_to_maintain",
             f"The sink {self.name} keeps no tables that need upkeep",
-            "Leave it out.",
+            "Do not run headrace maintain for this query.",
         )
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
@@ -291,17 +301,17 @@ class SinkDefinition(Protocol):
         table: str,  # noqa: ARG002
         key: str,  # noqa: ARG002
     ) -> Iterator[str]:
-        """Erase the rows of a key, a JSON object of its columns, from a table of a query that does
-        not run; yield lines about it. Raises HeadraceError."""
+        """Erase the rows of a key, a JSON object of its columns, from a table of a query that is
+        not running; yield lines about it. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_erase",
             f"The sink {self.name} keeps no tables from which a key can be erased",
-            "Erase the records by the means of the target.",
+            "Erase the records with the target's own tools.",
         )
 
     @property
     def comparison_overrides(self) -> Mapping[str, str]:
-        """Properties of the source for reading its rows for a comparison."""
+        """The properties that a comparison sets for the source when it reads its rows."""
         return {}
 
     def require_comparison(self, config: ConnectorConfig) -> None:  # noqa: ARG002
@@ -318,8 +328,8 @@ class SinkDefinition(Protocol):
         query: SinkQuery,
         request: ComparisonRequest,  # noqa: ARG002
     ) -> Iterator[ComparedTable]:
-        """Compare the tables of a query, which runs, with their source; yield a result for each.
-        Raises HeadraceError."""
+        """Compare the tables of a running query with their source; yield a result for each. Raises
+        HeadraceError."""
         self.require_comparison(query.config)
         return iter(())
 
@@ -334,8 +344,8 @@ class SinkDefinition(Protocol):
         are the options that the sink recorded for readers. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_read",
-            f"The sink {self.name} keeps no tables, and none called {'.'.join(table)} with a "
-            f"version {version}",
+            f"The sink {self.name} keeps no tables, so there is no version {version} of "
+            f"{'.'.join(table)}",
             "Read tables of replicas: headrace.sink.mode=replica of the sinks iceberg and delta.",
         )
 

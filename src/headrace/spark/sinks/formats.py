@@ -54,9 +54,14 @@ class FormatSink(Sink):
 
     def start_error(self, error: Exception) -> Exception:
         """Return HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
-        if not any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound")):
+        if not is_not_found(error):
             return error
         return not_found(self._name, self._near, self._instead)
+
+
+def is_not_found(error: Exception) -> bool:
+    """Return whether Spark raised the error because it has no format of a name."""
+    return any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound"))
 
 
 def not_found(name: str, near: str | None = None, instead: str = "") -> HeadraceError:

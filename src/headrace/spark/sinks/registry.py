@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.config.suggestions import distance, nearest
 from headrace.connectors.entry_points import are_texts, load_entries
@@ -40,9 +40,9 @@ _OF_SPARK = (
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _OF_FOLDERS = ("checkpoint", "owner", "sink")
 """The other names in the state folder of a query, which no sink may have."""
-_WORDS = " or ".join(map(repr, _OF_FOLDERS))
+_WORDS = ", ".join(map(repr, _OF_FOLDERS[:-1])) + f" or {_OF_FOLDERS[-1]!r}"
 _SHORT = 4
-"""The least length of a name, in letters, for suggestions of similar names."""
+"""Shorter names, in letters, get no suggestions of similar names."""
 
 
 def built_in() -> tuple[SinkDefinition, ...]:
@@ -58,13 +58,21 @@ def sinks() -> tuple[SinkDefinition, ...]:
 
 def find_sink(name: str) -> SinkDefinition:
     """Return the definition for a value of `headrace.sink.type`; that of a format of Spark if no
-    sink has the name. Raises HeadraceError("cli.sink_not_supported") for a sink that neither Spark
-    nor headrace has, ("cli.sink_misspelled") for a name that is similar to a sink's."""
+    sink has the name. Raises HeadraceError("cli.sink_left_out") for a sink of another package whose
+    definition cannot be used, ("cli.sink_not_supported") for a sink that neither Spark nor headrace
+    has, ("cli.sink_misspelled") for a name that is similar to a sink's."""
     if name in _BUILT_IN:
         return _built_in(name)
     for definition in _added():
         if definition.name == name:
             return definition
+    fault = _examined().faults.get(name)
+    if fault is not None:
+        raise HeadraceError(
+            "cli.sink_left_out",
+            f"The sink {name} of another package cannot be used: {fault}",
+            "Correct or reinstall the package of the sink; pip check names missing packages.",
+        )
     if name in _NOT_SUPPORTED:
         raise HeadraceError(
             "cli.sink_not_supported",
@@ -108,10 +116,23 @@ def _built_in(name: str) -> SinkDefinition:
     return definition
 
 
-@cache
-def _added() -> tuple[SinkDefinition, ...]:
+def _added() -> Sequence[SinkDefinition]:
     """Return the definitions of other packages, by name."""
+    return _examined().definitions
+
+
+class _Examined(NamedTuple):
+    """The usable definitions of other packages, and the faults of the others by the names of their
+    entry points."""
+
+    definitions: Sequence[SinkDefinition]
+    faults: Mapping[str, str]
+
+
+@cache
+def _examined() -> _Examined:
     added: dict[str, SinkDefinition] = {}
+    left_out: dict[str, str] = {}
 
     def faults(definition: object) -> Iterator[str]:
         yield from _faults(definition)
@@ -119,23 +140,26 @@ def _added() -> tuple[SinkDefinition, ...]:
         if name in _BUILT_IN or name in added:
             yield f"there is a sink {name} already"
 
-    for _, definition in load_entries(GROUP, "sink", _BUILT_IN, faults):
+    for _, definition in load_entries(GROUP, "sink", _BUILT_IN, faults, left_out):
         added[definition.name] = definition
-    return tuple(added.values())
+    return _Examined(tuple(added.values()), left_out)
 
 
 def _faults(definition: Any) -> Iterator[str]:
-    """Yield the reasons why an object is not a valid definition. Raises errors of its
-    properties."""
+    """Yield the reasons why an object is not a valid definition. Exceptions that its
+    properties raise are passed on."""
     if SinkDefinition not in type(definition).__mro__:
         yield f"{definition!r} is not a SinkDefinition: name an instance of a class derived from it"
         return
     name: object = definition.name
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name in _OF_FOLDERS:
-        yield f"its name is {name!r}: give it letters, digits, '_' and '-', and no {_WORDS}"
+        yield (
+            f"its name is {name!r}; a name begins with a letter, has only letters, digits, '_' and "
+            f"'-', and is not {_WORDS}"
+        )
     for attribute in ("options", "worker_modules"):
         if not are_texts(getattr(definition, attribute)):
-            yield f"{attribute} is not a sequence of texts"
+            yield f"{attribute} is not a sequence of strings"
     kernels: object = definition.kernels
     if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
         yield "kernels is not a mapping of modules to sequences of names"
@@ -162,4 +186,4 @@ def import_worker_modules() -> None:
 
 def forget_added() -> None:
     """Forget other packages' definitions, because the installed packages have changed."""
-    _added.cache_clear()
+    _examined.cache_clear()

@@ -6,16 +6,14 @@ conflict. Versions 1 and 2 of Extended JSON are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -31,31 +29,35 @@ from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFie
 from headrace.documents.target_schema.target import REST, TargetSchema
 from headrace.spark.kernels.beforehand import compile_beforehand, compile_if_local
 from headrace.spark.kernels.needed import document_kernels
+from headrace.spark.versions.columns import Convert, with_converted
 from headrace.spark.versions.types import arrow_type
 
 
-def document(
-    text: Column,
+def with_documents(
+    frame: DataFrame,
+    names: Sequence[str],
     target: DataType,
     conflict: ConflictPolicy,
     unknown: UnknownFields = UnknownFields.DROP,
-) -> Column:
-    """Return a document's text as a target: a struct of its fields, or VARIANT for the whole text.
-    `unknown` says what happens to fields that a struct lacks.
+) -> DataFrame:
+    """Return the frame with the texts of documents in the columns `names` as a target: a struct of
+    their fields, or VARIANT for the whole text. `unknown` says what happens to fields that a struct
+    lacks.
 
     Raises HeadraceError `documents.schema_not_understood` for a target with types that documents
     cannot be converted to, and `documents.rest_declared`.
     """
     if not isinstance(target, StructType):
-        return F.parse_json(text)
+        return frame.withColumns({name: F.parse_json(name) for name in names})
     schema = TargetSchema(declared(target.json()), conflict, unknown)
     if schema.keeps_rest:
         target = StructType([*target.fields, StructField(REST, VariantType())])
     compile_if_local(SparkSession.getActiveSession(), document_kernels())
     without_variants = _without_variants(target)
-    convert: Any = arrow_udf(_converter(schema, without_variants), without_variants)  # type: ignore[call-overload]
-    column: Column = convert(text)
-    return column if without_variants == target else _with_variants(column, target)
+    frame = with_converted(frame, names, _converter(schema, without_variants), without_variants)
+    if without_variants == target:
+        return frame
+    return frame.withColumns({name: _with_variants(F.col(name), target) for name in names})
 
 
 def _without_variants(kind: DataType) -> DataType:
@@ -89,7 +91,7 @@ def _with_variants(column: Column, kind: DataType) -> Column:
     return column
 
 
-def _converter(schema: TargetSchema, kind: DataType) -> Callable[[pa.Array], pa.Array]:
+def _converter(schema: TargetSchema, kind: DataType) -> Convert:
     arrow = arrow_type(kind)
 
     def convert(texts: pa.Array) -> pa.Array:

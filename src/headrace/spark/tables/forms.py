@@ -40,7 +40,7 @@ from pyspark.sql.types import (
 )
 
 from headrace.connect.schema import DECIMAL
-from headrace.converters.typed.types import MOST_DIGITS
+from headrace.converters.typed.types import MAX_DIGITS
 from headrace.debezium import temporal
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
 from headrace.spark.tables.misfits import misfit
@@ -81,12 +81,12 @@ def wire_type(target: DataType, name: str | None = None) -> DataType:
         return MapType(StringType(), wire_type(target.valueType, name))
     if name == VARIABLE_SCALE_DECIMAL_NAME:
         return _PARTS
-    if isinstance(target, _MADE) or name in _TIMES:
+    if isinstance(target, _READ_AS_TEXT) or name in _TIMES:
         return StringType()
     return target
 
 
-_MADE = (
+_READ_AS_TEXT = (
     BinaryType,
     DateType,
     DecimalType,
@@ -94,6 +94,7 @@ _MADE = (
     TimestampType,
     VariantType,
 )
+"""The types whose values `from_json` reads as texts, which `decoded` converts."""
 
 
 def decoded(value: Column, target: DataType, path: str, name: str | None = None) -> Column:
@@ -148,7 +149,7 @@ def checked(value: Column, converted: Column, target: DataType, path: str) -> Co
     return F.coalesce(converted, F.when(value.isNotNull(), error))
 
 
-def bound(value: Column, body: Callable[[Column], Column]) -> Column:
+def let(value: Column, body: Callable[[Column], Column]) -> Column:
     """Return `body` of a value that it uses several times, so that the value is computed once: the
     expression would otherwise contain it as many times, and grow with each step."""
     return F.element_at(F.transform(F.array(value), body), F.lit(1))
@@ -157,13 +158,13 @@ def bound(value: Column, body: Callable[[Column], Column]) -> Column:
 def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
     """Return a number as a decimal; null if the type does not hold it exactly."""
     if name == VARIABLE_SCALE_DECIMAL_NAME:
-        return bound(_variable_text(value), lambda text: _exact(text, target))
+        return let(_variable_text(value), lambda text: _exact(text, target))
     if name is not None and name != DECIMAL:
-        return bound(value, lambda text: _exact(text, target))
+        return let(value, lambda text: _exact(text, target))
     digits = _bytes(value)
     scale = target.scale
     if target.precision > _SHORT_DIGITS:
-        text = bound(bound(digits, _unscaled), lambda number: _with_scale(number, F.lit(scale)))
+        text = let(let(digits, _unscaled), lambda number: _with_scale(number, F.lit(scale)))
         return text.try_cast(target)
     filler = F.when(digits >= "8", F.lpad(digits, 16, "F")).otherwise(F.lpad(digits, 16, "0"))
     number = F.when(F.length(digits) <= 16, F.conv(filler, 16, -10))
@@ -179,14 +180,14 @@ def _bytes(value: Column) -> Column:
 
 def _variable_text(value: Column) -> Column:
     """Return the digits of a VariableScaleDecimal as text; null beyond 38 of them."""
-    number = bound(_bytes(value.getField("value")), _unscaled)
-    return bound(number, lambda digits: _with_scale(digits, value.getField("scale")))
+    number = let(_bytes(value.getField("value")), _unscaled)
+    return let(number, lambda digits: _with_scale(digits, value.getField("scale")))
 
 
 def _exact(text: Column, target: DecimalType) -> Column:
     """Return a number's text as a decimal; null if the type would round it."""
     fraction = F.regexp_extract(text, "\\.([0-9]*?)0*$", 1)
-    wide = DecimalType(MOST_DIGITS, MOST_DIGITS - target.precision + target.scale)
+    wide = DecimalType(MAX_DIGITS, MAX_DIGITS - target.precision + target.scale)
     is_same = text.try_cast(target) == text.try_cast(wide)
     fits = F.when(text.rlike("[eE]"), is_same).otherwise(F.length(fraction) <= target.scale)
     return F.when(fits, text.try_cast(target))
@@ -220,12 +221,12 @@ def _with_scale(digits: Column, scale: Column) -> Column:
         return F.concat(sign, whole, F.lit("."), F.right(padded, scale))
 
     zeros = F.repeat(F.lit("0"), F.greatest(scale + 1 - F.length(plain), F.lit(0)))
-    return F.when(scale == 0, digits).otherwise(bound(F.concat(zeros, plain), with_point))
+    return F.when(scale == 0, digits).otherwise(let(F.concat(zeros, plain), with_point))
 
 
 def _micros(value: Column, name: str | None) -> Column:
-    """Return the microseconds since 1970-01-01 of a number in the unit of a schema; null if it has
-    a fraction of one."""
+    """Return the microseconds since 1970-01-01 of a number in the unit of a schema; null if it is
+    not a whole number of microseconds."""
     number = value.try_cast("bigint")
     if name == temporal.NANO_TIMESTAMP.name:
         return F.call_function("div", F.when(number % 1000 == 0, number), F.lit(1000))

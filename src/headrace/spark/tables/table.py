@@ -31,7 +31,7 @@ from headrace.documents.target_schema.ddl import ddl
 from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
 from headrace.spark.query.format_options import is_configuration, read_configuration
-from headrace.spark.tables.documents import document
+from headrace.spark.tables.documents import with_documents
 from headrace.spark.tables.forms import decoded, wire_type
 from headrace.spark.tables.misfits import CORRUPT, refused
 from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
@@ -39,11 +39,12 @@ from headrace.spark.versions.types import spark_type
 
 PLACES = ("sequence", "partition", "offset", "timestamp")
 """Columns of events with their place, which are kept."""
-_MOST_TEXT = str((1 << 31) - 1)
+_IMAGES = ("before", "after")
+_MAX_TEXT = str((1 << 31) - 1)
 _OPTIONS = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": CORRUPT,
-    "maxStringLen": _MOST_TEXT,
+    "maxStringLen": _MAX_TEXT,
 }
 _JSON_NAME = "io.debezium.data.Json"
 
@@ -75,7 +76,7 @@ def table(
     key = [key] if isinstance(key, str) else list(key or ())
     if is_configuration(schema):
         properties = read_configuration(schema, "headrace.table")
-        layout = _asked(parse_configuration(properties.split(OF_SPARK)[0]), name)
+        layout = _layout_from_database(parse_configuration(properties.split(OF_SPARK)[0]), name)
     else:
         layout = _declared(_row_type(schema), key, documents=documents)
     of_table = events
@@ -132,9 +133,13 @@ def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name:
         payload = F.col(_PARSED).getField("payload") if is_wire else F.lit(None)
         names = column_names(kind, F.col(_VALUE), payload)
         unknown = None if names is None else UnknownColumns(name, layout.row.names, names)
-    fields = _fields(F.col(_VALUE), layout, conflict, unknown, is_wire=is_wire)
+    fields = _fields(F.col(_VALUE), layout, unknown, is_wire=is_wire)
     others = [F.col(place) for place in PLACES if place in events.columns]
-    return events.select(*keys, *fields, *others)
+    frame = events.select(*keys, *fields, *others)
+    if not layout.is_document or isinstance(layout.row, StringType):
+        return frame
+    unknown_fields = UnknownFields.DROP if conflict is ConflictPolicy.NULL else layout.unknown
+    return with_documents(frame, _IMAGES, layout.row, conflict, unknown_fields)
 
 
 def _unwrapped(
@@ -185,7 +190,6 @@ def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
 def _fields(
     value: Column,
     layout: _Layout,
-    conflict: ConflictPolicy,
     columns: UnknownColumns | None,
     *,
     is_wire: bool,
@@ -194,14 +198,9 @@ def _fields(
         ~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string")
     )
     columns_of_event: list[Column] = [F.coalesce(value.getField("op"), no_operation).alias("op")]
-    for name in ("before", "after"):
+    for name in _IMAGES:
         image = value.getField(name)
-        if layout.is_document and not isinstance(layout.row, StringType):
-            unknown = layout.unknown
-            if conflict is ConflictPolicy.NULL:
-                unknown = UnknownFields.DROP
-            image = document(image, layout.row, conflict, unknown)
-        elif is_wire:
+        if is_wire and not layout.is_document:
             image = decoded(image, layout.row, name)
         if columns is not None and not layout.is_document:
             image = columns.refused(image, layout.row)
@@ -270,7 +269,7 @@ _NONE = "is not the name of a captured table"
 _SEVERAL = "matches the topics of several captured tables"
 
 
-def _asked(config: ConnectorConfig, name: str) -> _Layout:
+def _layout_from_database(config: ConnectorConfig, name: str) -> _Layout:
     """Return the layout of a table, read from its database."""
     shapes = event_shapes(config)
     topics = topics_named([shape.topic for shape in shapes], name)
@@ -301,6 +300,10 @@ def _layout_of(shape: Shape) -> _Layout:
     return _Layout(row, key, _spark_type(fields["source"]), is_document, shape.topic)
 
 
+_MADE_OF_PARTS = ("io.debezium.data.VariableScaleDecimal",)
+"""The structs that Spark has as one value."""
+
+
 def _spark_type(schema: Schema) -> DataType:
     """Return the Spark type of a schema's values; fields have the name of their schema as
     comment."""
@@ -313,9 +316,6 @@ def _spark_type(schema: Schema) -> DataType:
             for f in schema.fields
         ]
     )
-
-
-_MADE_OF_PARTS = ("io.debezium.data.VariableScaleDecimal",)
 
 
 def _comment(schema: Schema) -> dict[str, str]:

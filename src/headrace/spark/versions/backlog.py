@@ -123,7 +123,12 @@ class BatchJournal:
 
     def _begin(self, start: OffsetObject) -> None:
         self.path.parent.mkdir(exist_ok=True)
-        planned = {offset.get(BACKLOG) for offset in all_planned(self._checkpoint)}
+        # Offsets of other sources of the query may be numbers.
+        planned = {
+            offset.get(BACKLOG)
+            for offset in all_planned(self._checkpoint)
+            if isinstance(offset, dict)
+        }
         for path in self.path.parent.glob("backlog-*.jsonl"):
             if path.stem.removeprefix("backlog-") not in planned:
                 path.unlink(missing_ok=True)

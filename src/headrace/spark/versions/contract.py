@@ -1,7 +1,8 @@
-"""The calls of a streaming reader, by the version of Spark that makes them (decision 27).
+"""The methods that Spark calls on a streaming reader, by Spark's version (decision 27).
 
-Spark 4.2 and later reports where a range starts. 4.0 and 4.1 do not: `headrace.spark.versions`
-finds it; only this package and the sessions' settings depend on the version.
+Spark 4.2 and later versions report where a range starts. Spark 4.0 and 4.1 do not, so this package,
+`headrace.spark.versions`, finds the start. Decision 27 names the other places that depend on the
+version of Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyspark.sql.datasource import InputPartition
 
 from headrace.connect.slices import Slice
 from headrace.errors import one_sentence
-from headrace.spark.versions.installed import SAYS_STARTS
+from headrace.spark.versions.installed import REPORTS_STARTS
 from headrace.spark.versions.ranges import BACKLOG, Ranges
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def slices_of(partition: InputPartition) -> Iterator[Slice]:
     return (part.unpack() for part in partition.parts())
 
 
-if SAYS_STARTS:
+if REPORTS_STARTS:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
     class StreamReader(Ranges, SupportsTriggerAvailableNow):
@@ -57,9 +58,9 @@ if SAYS_STARTS:
         def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
             with one_sentence():
                 if BACKLOG in end:
-                    from headrace.spark.versions.starts import left_backlog
+                    from headrace.spark.versions.starts import backlog_of_older_spark
 
-                    return left_backlog(self, start, end)
+                    return backlog_of_older_spark(self, start, end)
                 return self.plan(self._place(start), end)
 
         def commit(self, end: dict[str, Any]) -> None:
@@ -70,15 +71,15 @@ if SAYS_STARTS:
             """Return the place of an offset, which may have been written under an older Spark."""
             if BACKLOG not in offset:
                 return offset
-            from headrace.spark.versions.starts import left_place
+            from headrace.spark.versions.starts import place_of_older_spark
 
-            return left_place(self, offset)
+            return place_of_older_spark(self, offset)
 
 else:
 
     class StreamReader(Ranges):  # type: ignore[no-redef]
-        """The reader for versions of Spark that report only which ranges they plan; its log has
-        their starts."""
+        """The reader for versions of Spark that report only which ranges they plan; the starts are
+        found in the query's log of offsets."""
 
         starts: Starts
 

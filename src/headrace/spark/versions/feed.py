@@ -15,11 +15,19 @@ import pickle
 import secrets
 import shutil
 import socket
+import struct
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from pathlib import Path
 
 from pyspark.sql.datasource import InputPartition
@@ -30,6 +38,11 @@ from headrace.spark.slice_partition import SlicePartition, driver_command, is_lo
 log = logging.getLogger(__name__)
 
 _WAITING = 8  # tasks: one is served, the others are attempts and further readers of the micro-batch
+_LOGIN_S = 10
+"""Seconds in which a client must prove that it has the key."""
+_PAUSE_S = 0.1
+_DOCUMENTATION_ADDRESS = ("192.0.2.1", 9)
+"""An address that no host has (RFC 5737): the route to it shows the address of this host."""
 
 
 class FeedPartition(InputPartition):
@@ -71,20 +84,40 @@ def feed(journal: Path, parts: Parts) -> FeedPartition:
 
 def _serve(parts: Parts) -> FeedPartition:
     key = secrets.token_bytes(32)
-    listener = Listener(_address(), backlog=_WAITING, authkey=key)
+    listener = Listener(_address(), backlog=_WAITING)
+    atexit.register(listener.close)  # before its folder is removed
 
     def serve() -> None:
         while True:
-            # A task that is gone, or a client without the key, is not a failure.
-            gone = contextlib.suppress(AuthenticationError, EOFError, ConnectionError)
-            with gone, listener.accept() as task:
-                _give(task, parts())
+            try:
+                with listener.accept() as client:
+                    _log_in(client, key)
+                    _give(client, parts())
+            except (AuthenticationError, EOFError, OSError):
+                # A task that is gone, a client without the key, or too many open files.
+                time.sleep(_PAUSE_S)
 
     threading.Thread(target=serve, name="headrace feed", daemon=True).start()
     address = listener.address
     if isinstance(address, tuple):
         return FeedPartition((_host(), address[1]), key)
     return FeedPartition(address, key)
+
+
+def _log_in(client: Connection, key: bytes) -> None:
+    """Require that a client has the key, and prove to it that this process has it, as
+    `Listener.accept` does, but without waiting for ever for a client that sends nothing. Raises
+    AuthenticationError, EOFError and OSError."""
+    with socket.socket(fileno=os.dup(client.fileno())) as connection:
+        _limit_reads(connection, _LOGIN_S)
+        deliver_challenge(client, key)
+        answer_challenge(client, key)
+        _limit_reads(connection, 0)
+
+
+def _limit_reads(connection: socket.socket, seconds: int) -> None:
+    """Let each read of a connection fail after some seconds; 0: never."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", seconds, 0))
 
 
 def _give(task: Connection, ranges: Iterator[Sequence[SlicePartition]]) -> None:
@@ -136,4 +169,14 @@ def _host() -> str:
         name, _, value = argument.decode(errors="replace").partition("=")
         if name.removeprefix("-D") == "spark.driver.host" and value:
             return value
-    return os.environ.get("SPARK_LOCAL_IP") or socket.gethostbyname(socket.getfqdn())
+    named = os.environ.get("SPARK_LOCAL_IP") or socket.gethostbyname(socket.getfqdn())
+    # Debian's /etc/hosts has a loopback address for the name of the host.
+    return _outgoing_address() or named if named.startswith("127.") else named
+
+
+def _outgoing_address() -> str | None:
+    """Return the address by which this host reaches others; None: it reaches none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(_DOCUMENTATION_ADDRESS)  # sends nothing
+        return str(probe.getsockname()[0])
+    return None

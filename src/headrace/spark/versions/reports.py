@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.spark.query.status import source_report
-from headrace.spark.versions.installed import SAYS_STARTS
+from headrace.spark.versions.installed import REPORTS_STARTS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def complete(progress: dict[str, Any], query: StreamingQuery | None) -> None:
     """Put the last report of the source of `query` into the place where a newer Spark has it: the
     `latestOffset` of the first headrace source of `progress`, Spark's JSON."""
-    if SAYS_STARTS or query is None:
+    if REPORTS_STARTS or query is None:
         return
     sources = (
         reported

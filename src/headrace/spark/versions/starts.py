@@ -144,12 +144,12 @@ class Starts:
         return bool(self._run) and run == self._run
 
 
-def left_place(ranges: Ranges, offset: OffsetObject) -> OffsetObject:
+def place_of_older_spark(ranges: Ranges, offset: OffsetObject) -> OffsetObject:
     """Return the place of an offset that was written under an older Spark. Raises HeadraceError."""
     return place_of(checkpoint_folder({}, ranges.config), offset)
 
 
-def left_backlog(
+def backlog_of_older_spark(
     ranges: Ranges, start: OffsetObject, end: OffsetObject
 ) -> Sequence[InputPartition]:
     """Return the partitions of a micro-batch that an older Spark planned and did not finish. Raises

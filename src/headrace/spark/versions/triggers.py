@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.spark.query.source_options import BOUNDED, CHECKPOINT
 from headrace.spark.query.status import source_is_over
-from headrace.spark.versions.installed import SAYS_STARTS
+from headrace.spark.versions.installed import REPORTS_STARTS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -22,7 +22,7 @@ _LOOK_S = 0.1
 
 def source_options(checkpoint: Path, trigger: str) -> dict[str, str]:
     """Return the options by which a source knows its query, if Spark does not report it."""
-    if SAYS_STARTS:
+    if REPORTS_STARTS:
         return {}
     bounded = "true" if trigger == AVAILABLE_NOW else "false"
     return {CHECKPOINT: str(checkpoint), BOUNDED: bounded}
@@ -34,7 +34,7 @@ def start(writer: DataStreamWriter, trigger: str) -> StreamingQuery:
     query is stopped then, between two micro-batches."""
     if trigger != AVAILABLE_NOW:
         return writer.trigger(processingTime=trigger).start()
-    if SAYS_STARTS:
+    if REPORTS_STARTS:
         return writer.trigger(availableNow=True).start()
     query = writer.trigger(processingTime="0 seconds").start()
     threading.Thread(

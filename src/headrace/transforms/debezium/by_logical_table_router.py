@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import (
@@ -62,8 +63,9 @@ class _RouterOptions(Configuration):
         ROW_REGEX,
         "",
         Group.CONVERTERS,
-        "An expression for the old topic, whose groups make that field; without it, or if the "
-        "topic does not match, the field is the old topic.",
+        "A regular expression that is matched with the old topic; key.field.replacement makes the "
+        "value of the key's additional field from its groups. Without it, or if the topic does not "
+        "match, the value is the old topic.",
     )
     key_field_replacement = Property(
         "key.field.replacement",
@@ -120,7 +122,11 @@ class LogicalRouter:
 
     ordering = Ordering.PER_TABLE
 
-    def __init__(self, options: ByLogicalTableRouterOptions | ToLogicalTopicRouterOptions) -> None:
+    def __init__(
+        self, options: ByLogicalTableRouterOptions | ToLogicalTopicRouterOptions, name: str
+    ) -> None:
+        """`name` is the short name in errors."""
+        self._name = name
         self._renamed = Renaming(
             options.topic_regex, options.topic_replacement, "topic.replacement"
         )
@@ -140,7 +146,7 @@ class LogicalRouter:
                     "transforms.bad_replacement",
                     "key.field.replacement",
                     " is missing (key.field.regex is set)",
-                    "Set key.field.replacement, or take key.field.regex away.",
+                    "Set key.field.replacement, or remove key.field.regex.",
                 )
             self._identified = Renaming(
                 options.key_field_regex, options.key_field_replacement, "key.field.replacement"
@@ -169,14 +175,13 @@ class LogicalRouter:
                 shape.topic,
             )
             return shape
-        key = None if shape.key is None else self._key(shape, topic)
+        key = None if shape.key is None else self._key(shape, shape.key, topic)
         return replace(shape, topic=topic, key=key, value=self._value(shape, topic))
 
-    def _key(self, shape: Shape, topic: str) -> Struct:
-        key = as_struct(shape.key)
+    def _key(self, shape: Shape, node: Node, topic: str) -> Struct:
+        key = as_struct(node)
         if key is None:
-            kind = "null" if shape.key is None else shape.key.schema.type.value
-            raise not_a_struct(RecordPart.KEY, shape.topic, kind, "ByLogicalTableRouter")
+            raise not_a_struct(RecordPart.KEY, shape.topic, node.schema.type.value, self._name)
         members = fields(key)
         if self._field is not None:
             if self._field in members:
@@ -229,13 +234,13 @@ BY_LOGICAL_TABLE = Declaration(
     "ByLogicalTableRouter",
     _MEANING,
     ByLogicalTableRouterOptions,
-    LogicalRouter,
+    partial(LogicalRouter, name="ByLogicalTableRouter"),
     example=_EXAMPLE,
 )
 TO_LOGICAL_TOPIC = Declaration(
     "ToLogicalTopicRouter",
     _MEANING,
     ToLogicalTopicRouterOptions,
-    LogicalRouter,
+    partial(LogicalRouter, name="ToLogicalTopicRouter"),
     example=_EXAMPLE,
 )

@@ -25,7 +25,7 @@ from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _IMAGES = ("before", "after")
 _WHOLE = np.iinfo(np.int64).max
-_MOST_INT, _MOST_LONG = float(2**31 - 1), float(2**63 - 1024)  # largest doubles of int and long
+_MAX_INT, _MAX_LONG = float(2**31 - 1), float(2**63 - 1024)  # largest doubles of int and long
 
 
 class EnforceRecordSizeOptions(Configuration):
@@ -140,7 +140,7 @@ class EnforceRecordSize:
             return [records]
         sizes, arrays = self._sizes.measured(records)
         estimates = np.ceil(sizes * self._ratio)
-        beyond = np.minimum(estimates, _MOST_LONG).astype(np.int64) - self._most
+        beyond = np.minimum(estimates, _MAX_LONG).astype(np.int64) - self._most
         large = (beyond > 0) & ~tombstones(records)
         if not large.any():
             return [records]
@@ -173,11 +173,11 @@ class EnforceRecordSize:
         yield part.with_rows(total == 0)
         shortened: dict[_Field, pa.Array] = {}
         removed = {
-            image: _share(of_image, total, beyond, _MOST_LONG) for image, of_image in totals.items()
+            image: _share(of_image, total, beyond, _MAX_LONG) for image, of_image in totals.items()
         }
         for size in measured:
             image = size.field.image
-            away = _share(size.lengths, totals[image], removed[image], _MOST_INT)
+            away = _share(size.lengths, totals[image], removed[image], _MAX_INT)
             if (away > 0).any():
                 left = np.where(away > 0, np.maximum(size.lengths - away, 0), _WHOLE)
                 shortened[size.field] = _first(size, left)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import numpy as np
 
 _FIXED = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?")
-_MOST_SECONDS = 18 * 3600
+_MAX_SECONDS = 18 * 3600
 _DAY = 86400
 _FIRST, _LAST = -_DAY * 365 * 120, _DAY * 365 * 180
 """The range of instants whose offset changes are known, about 1850 to 2150."""
@@ -48,7 +48,7 @@ def zone_of(name: str) -> Zone:
     if fixed is not None:
         hours, minutes, seconds = (int(part or 0) for part in fixed.groups()[1:])
         offset = 3600 * hours + 60 * minutes + seconds
-        if offset > _MOST_SECONDS or minutes > 59 or seconds > 59:
+        if offset > _MAX_SECONDS or minutes > 59 or seconds > 59:
             raise ValueError("an offset is at most 18:00")
         offset = -offset if fixed[1] == "-" else offset
         return Zone(np.zeros(0, np.int64), np.array([offset], np.int64), offset)

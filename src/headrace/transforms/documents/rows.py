@@ -18,7 +18,7 @@ from headrace.transforms.transform import PerShape
 
 T = TypeVar("T")
 
-_MOST_STRUCTURES = 1024
+_MAX_STRUCTURES = 1024
 """The most structures kept per shape of events; a collection may have any number of structures."""
 
 
@@ -28,7 +28,7 @@ class CachePerShape(Generic[T]):
 
     def __init__(self) -> None:
         self._made: PerShape[SizedCache[Hashable, T]] = PerShape(
-            lambda _: SizedCache(_MOST_STRUCTURES)
+            lambda _: SizedCache(_MAX_STRUCTURES)
         )
 
     def __call__(self, shape: Shape, marks: Hashable, make: Callable[[], T]) -> T:

@@ -9,7 +9,7 @@ from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import form_of
-from headrace.connect.json_values import MOST_CELLS, Allowance
+from headrace.connect.json_values import MAX_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Struct
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
@@ -50,7 +50,7 @@ class StructForm:
     arrays: ArrayEncoding = ArrayEncoding.ARRAY
     adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
     is_debezium_compatible: bool = False
-    most_cells: int = MOST_CELLS
+    most_cells: int = MAX_CELLS
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
         """Return the form in which values are split for it."""

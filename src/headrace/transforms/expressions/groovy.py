@@ -148,7 +148,7 @@ class _Parser:
     def choice(self) -> _If:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.refuse("it is nested too deep")
+            raise self.refuse("it is nested too deeply")
         self.expect("(")
         condition = self.expression()
         self.expect(")")
@@ -192,7 +192,7 @@ class _Parser:
     def expression(self) -> Tree:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.refuse("it is nested too deep")
+            raise self.refuse("it is nested too deeply")
         tree = self.disjunction()
         if self.taken("?"):
             then = self.expression()
@@ -256,7 +256,7 @@ class _Parser:
                 self.at += 2
                 tree = Not(self.contained(tree))
             elif self.token.name in ("instanceof", "as"):
-                raise self.refuse(f"{self.token.name} is not read")
+                raise self.refuse(f"{self.token.name} is not supported")
             else:
                 return tree
 
@@ -289,7 +289,7 @@ class _Parser:
     def unary(self) -> Tree:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.refuse("it is nested too deep")
+            raise self.refuse("it is nested too deeply")
         if self.taken("!"):
             tree: Tree = Not(self.unary())
         elif self.taken("-"):
@@ -398,9 +398,11 @@ class _Parser:
                 raise self.refuse(f"{token.name} is not a method", token)
             return Variable(token.name)
         if token.name in _NOT_READ:
-            raise self.refuse(f"{token.name} is not read")
+            raise self.refuse(f"{token.name} is not supported")
         if token.name:
-            raise self.refuse(f"{token.name} is not a variable; there are {', '.join(VARIABLES)}")
+            raise self.refuse(
+                f"{token.name} is not a variable; the variables are {', '.join(VARIABLES)}"
+            )
         raise self.refuse(f"a value is expected, not {self.shown()}")
 
 

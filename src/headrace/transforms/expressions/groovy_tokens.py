@@ -133,7 +133,7 @@ def _text(text: str, begin: int) -> tuple[str, int]:
     """Return a text in quotes or between slashes, and its end."""
     quote = text[begin]
     if text.startswith(quote * 3, begin) and quote != "/":
-        raise not_understood(text, begin, "texts in three quotes are not read")
+        raise not_understood(text, begin, "texts in three quotes are not supported")
     pieces: list[str] = []
     at = begin + 1
     while at < len(text) and text[at] != quote:

@@ -98,5 +98,5 @@ def expression(language: str, text: str) -> Expression:
     parse, rules = _LANGUAGES[language]
     tree = parse(text)
     if depth(tree) > DEEPEST:
-        raise not_understood(text, 0, "it is nested too deep")
+        raise not_understood(text, 0, "it is nested too deeply")
     return Expression(text, tree, rules)

@@ -41,20 +41,20 @@ def variable(records: Records, name: str) -> Operand:
         case "key" | "value":
             node = shape.key if name == "key" else shape.value
             operand = of_node(records, node)
-            return operand if name == "key" else operand.where(~_have_no_operation(records))
+            return operand if name == "key" else operand.where(~_are_tombstones(records))
     # keySchema, valueSchema
     node = shape.key if name == "keySchema" else shape.value
     if node is None or node.schema.type is Type.ANY:
         return Operand(count)
-    has_schema = ~_have_no_operation(records) if name == "valueSchema" else ~none_of(count)
+    has_schema = ~_are_tombstones(records) if name == "valueSchema" else ~none_of(count)
     if not shape.null_has_schema:
         has_schema &= ~of_node(records, node).null
     return of_thing(count, SchemaObject(node.schema), has_schema)
 
 
-def _have_no_operation(records: Records) -> np.ndarray:
-    """Return the tombstones of the log (bool, one per record), and not other records whose value is
-    null: those may have a schema."""
+def _are_tombstones(records: Records) -> np.ndarray:
+    """Return which records are tombstones of the log (bool, one per record). Other records with a
+    null value do not count: they may have a schema."""
     return np.asarray(records.table.rows["operation"][records.rows] == 0)
 
 

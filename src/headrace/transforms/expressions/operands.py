@@ -14,7 +14,7 @@ from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.records import Header, Node, Records
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.debezium import temporal
-from headrace.transforms.expressions.tree import MOST_DIGITS, Rules, ScalarKind
+from headrace.transforms.expressions.tree import MAX_DIGITS, Rules, ScalarKind
 
 INTEGRAL = (ScalarKind.SHORT, ScalarKind.INT, ScalarKind.LONG)
 FLOATING = (ScalarKind.SINGLE, ScalarKind.DOUBLE)
@@ -196,7 +196,7 @@ def constant(count: int, kind: ScalarKind | None, value: object) -> Operand:
     if isinstance(value, Decimal):
         exponent = value.as_tuple().exponent
         assert isinstance(exponent, int)
-        scalar = pa.scalar(value, pa.decimal256(MOST_DIGITS, max(0, -exponent)))
+        scalar = pa.scalar(value, pa.decimal256(MAX_DIGITS, max(0, -exponent)))
     else:
         scalar = pa.scalar(value, _ARROW[kind])
     return Operand(count, {kind: pa.repeat(scalar, count)})
@@ -286,7 +286,7 @@ def chosen(condition: np.ndarray, then: Operand, otherwise: Operand) -> Operand:
 def same_scale(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return decimals with the larger of their scales. Raises pyarrow.ArrowInvalid if they do not
     fit."""
-    kind = pa.decimal256(MOST_DIGITS, max(left.type.scale, right.type.scale))
+    kind = pa.decimal256(MAX_DIGITS, max(left.type.scale, right.type.scale))
     return left.cast(kind), right.cast(kind)
 
 

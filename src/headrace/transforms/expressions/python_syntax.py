@@ -44,6 +44,19 @@ _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mult: "*",
     ast.Mod: "%",
 }
+_OTHER_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+}
 _METHODS = {
     "startswith": ("startsWith", 1),
     "endswith": ("endsWith", 1),
@@ -72,7 +85,7 @@ def parse_python(text: str) -> Tree:
         offset = min(len(before) + column - 1, len(text)) if error.offset else len(text)
         raise not_understood(text, offset, error.msg) from None
     except (RecursionError, MemoryError, ValueError) as error:
-        raise not_understood(text, 0, str(error) or "it is nested too deep") from None
+        raise not_understood(text, 0, str(error) or "it is nested too deeply") from None
 
 
 class _PythonTranslation:
@@ -80,10 +93,20 @@ class _PythonTranslation:
         self.text = text
 
     def refuse(self, node: ast.expr, reason: str) -> HeadraceError:
+        return not_understood(self.text, self.offset(node.lineno, node.col_offset), reason)
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the place in the text of a line and a column of `ast`, which counts bytes."""
         lines = self.text.splitlines(keepends=True)
-        line = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        before = lines[line - 1].encode()[:column].decode()
+        return sum(map(len, lines[: line - 1])) + len(before)
+
+    def refuse_operator(self, node: ast.BinOp | ast.UnaryOp) -> HeadraceError:
+        sign = _OTHER_OPERATORS[type(node.op)]
+        operand = node.right if isinstance(node, ast.BinOp) else node.operand
+        end = self.offset(operand.lineno, operand.col_offset)
         return not_understood(
-            self.text, sum(map(len, lines[: node.lineno - 1])) + len(line), reason
+            self.text, self.text.rfind(sign, 0, end), f"the operator {sign} is not supported"
         )
 
     def tree(self, node: ast.expr) -> Tree:
@@ -93,7 +116,7 @@ class _PythonTranslation:
             case ast.Name(id=name):
                 if name not in VARIABLES:
                     raise self.refuse(
-                        node, f"{name} is not a variable; there are {', '.join(VARIABLES)}"
+                        node, f"{name} is not a variable; the variables are {', '.join(VARIABLES)}"
                     )
                 return Variable(name)
             case ast.Attribute(value=of, attr=name):
@@ -114,7 +137,9 @@ class _PythonTranslation:
                 return self.comparison(node)
             case ast.Call():
                 return self.call(node)
-        raise self.refuse(node, f"{type(node).__name__} is not read")
+            case ast.BinOp() | ast.UnaryOp():
+                raise self.refuse_operator(node)
+        raise self.refuse(node, f"this kind of expression ({type(node).__name__}) is not supported")
 
     def constant(self, node: ast.Constant) -> LiteralTree:
         value = node.value
@@ -137,7 +162,7 @@ class _PythonTranslation:
                     return text_literal(value)
         except ValueError as error:
             raise self.refuse(node, str(error)) from None
-        raise self.refuse(node, f"{type(value).__name__} is not read")
+        raise self.refuse(node, f"constants of the type {type(value).__name__} are not supported")
 
     def junction(self, op: ast.boolop, trees: list[Tree]) -> Tree:
         """Return the tree of `and` or `or`, whose value is one of their operands."""
@@ -179,7 +204,7 @@ class _PythonTranslation:
             return Comparison(_OPERATORS[type(op)], left, other)
         if isinstance(op, ast.Is | ast.IsNot):
             if not isinstance(other, LiteralTree) or other.kind is not None:
-                raise self.refuse(right, "is compares with None only")
+                raise self.refuse(right, "`is` can only compare with None")
             return IsNull(left) if isinstance(op, ast.Is) else Not(IsNull(left))
         if len(node.ops) > 1:
             raise self.refuse(right, "in cannot be used in a chain of comparisons")
@@ -195,18 +220,18 @@ class _PythonTranslation:
 
     def call(self, node: ast.Call) -> Tree:
         if node.keywords:
-            raise self.refuse(node, "named arguments are not read")
+            raise self.refuse(node, "named arguments are not supported")
         if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
             return Call(self.tree(node.args[0]), "size")
         if not isinstance(node.func, ast.Attribute):
-            raise self.refuse(node, "there is no function but len")
+            raise self.refuse(node, "len is the only function")
         name, of = node.func.attr, self.tree(node.func.value)
         arguments = [self.tree(argument) for argument in node.args]
         literals = [argument for argument in arguments if isinstance(argument, LiteralTree)]
         if len(literals) < len(arguments) or any(
             literal.kind is not ScalarKind.TEXT for literal in literals
         ):
-            raise self.refuse(node, f"{name} takes constant texts only")
+            raise self.refuse(node, f"the arguments of {name} must be string literals")
         if name == "get" and len(literals) == 1:
             return MemberAccess(of, str(literals[0].value), is_property=False)
         if name not in _METHODS or len(literals) != _METHODS[name][1]:

@@ -51,6 +51,16 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Mod: "%",
     exp.DPipe: "||",
 }
+_OTHER_OPERATORS: dict[type[exp.Expression], str] = {
+    exp.Div: "/",
+    exp.NullSafeEQ: "<=>",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseNot: "~",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+}
 _FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Lower: "toLowerCase",
     exp.Upper: "toUpperCase",
@@ -84,9 +94,9 @@ def _check_words(text: str) -> None:
         if token.text in VARIABLES or token.text.lower() in _WORDS:
             continue
         is_called = after is not None and after.token_type is TokenType.L_PAREN
-        reason = f"{token.text} is not a variable; there are {', '.join(VARIABLES)}"
+        reason = f"{token.text} is not a variable; the variables are {', '.join(VARIABLES)}"
         if is_called or token.token_type is not TokenType.VAR:
-            reason = f"{token.text.upper()} is not read"
+            reason = f"{token.text.upper()} is not supported"
         raise not_understood(text, token.start, reason)
 
 
@@ -107,14 +117,14 @@ def parse_spark_sql(text: str) -> Tree:
         raise not_understood(text, max(0, min(end - len(word), len(text))), reason) from None
     except (SqlglotError, RecursionError) as error:
         raise not_understood(
-            text, 0, str(error).split("\n")[0] or "it is nested too deep"
+            text, 0, str(error).split("\n")[0] or "it is nested too deeply"
         ) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise not_understood(text, 0, "one expression is expected")
     try:
         return _SqlTranslation(text).tree(parsed[0])
     except RecursionError:
-        raise not_understood(text, 0, "it is nested too deep") from None
+        raise not_understood(text, 0, "it is nested too deeply") from None
 
 
 class _SqlTranslation:
@@ -122,8 +132,18 @@ class _SqlTranslation:
         self.text = text
 
     def refuse(self, node: exp.Expression, reason: str) -> HeadraceError:
+        return not_understood(self.text, self.start(node, 0), reason)
+
+    def start(self, node: exp.Expression, default: int) -> int:
+        """Return the place in the text of the first name or constant of a node."""
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-        return not_understood(self.text, min(starts, default=0), reason)
+        return min(starts, default=default)
+
+    def refuse_operator(self, node: exp.Expression) -> HeadraceError:
+        sign = _OTHER_OPERATORS[type(node)]
+        operand = node.this if isinstance(node, exp.Unary) else node.expression
+        place = self.text.rfind(sign, 0, self.start(operand, len(self.text)))
+        return not_understood(self.text, max(place, 0), f"the operator {sign} is not supported")
 
     def tree(self, node: Any) -> Tree:
         kind = type(node)
@@ -196,12 +216,16 @@ class _SqlTranslation:
                 for other in others:
                     first = Calculation("||", first, other)
                 return first
-        raise self.refuse(node, f"{node.key.upper()} is not read")
+        if type(node) in _OTHER_OPERATORS:
+            raise self.refuse_operator(node)
+        raise self.refuse(node, f"this kind of expression ({node.key.upper()}) is not supported")
 
     def column(self, node: exp.Column) -> Tree:
         first, *names = [part.name for part in node.parts]
         if first not in VARIABLES:
-            raise self.refuse(node, f"{first} is not a variable; there are {', '.join(VARIABLES)}")
+            raise self.refuse(
+                node, f"{first} is not a variable; the variables are {', '.join(VARIABLES)}"
+            )
         member: Tree = Variable(first)
         for name in names:
             member = MemberAccess(member, name)

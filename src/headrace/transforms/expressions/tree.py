@@ -14,7 +14,7 @@ DEEPEST = 100
 """The deepest nesting of an expression."""
 LONGEST = 10_000
 """The most characters of an expression; Python's parser overflows with far longer ones."""
-MOST_DIGITS = 76
+MAX_DIGITS = 76
 """Digits of the widest decimal that columns support."""
 VARIABLES = ("key", "value", "keySchema", "valueSchema", "topic", "header")
 
@@ -242,8 +242,8 @@ def decimal_literal(digits: str) -> LiteralTree:
         raise ValueError(f"{digits} is not a number") from None
     exponent = value.as_tuple().exponent
     whole, scale = max(value.adjusted() + 1, 0), max(-int(exponent), 0)
-    if whole + scale > MOST_DIGITS:
-        raise ValueError(f"a number of more than {MOST_DIGITS} digits")
+    if whole + scale > MAX_DIGITS:
+        raise ValueError(f"a number of more than {MAX_DIGITS} digits")
     return LiteralTree(value, ScalarKind.DECIMAL)
 
 

@@ -235,7 +235,7 @@ def key(event: dict[str, Any]) -> tuple[int, str]:
 def test_wide_characters_in_keys_are_bounds_too(
     db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "_LEAST_ROWS", 100)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 100)
     db2_database.create_table("TEXTS", "T VARCHAR(20) NOT NULL PRIMARY KEY")
     keys = [f"𝄞{n:05}" for n in range(210)]
     with db2_database.transaction() as execute:

@@ -132,15 +132,15 @@ def test_a_range_that_was_planned_before_is_read_up_to_its_end(
     before = come(reader)
     planned = reader.plan(30)
     assert "change_lsn" in planned
-    upto = len(before) + STEP
+    up_to = len(before) + STEP
     reader.configure({**reader.properties, **tables(later)})
     reader.records += reader.read(planned)
     reader.offsets.append(planned)
-    later_changes = [change for change in changes[len(before) : upto] if change[0] in later]
+    later_changes = [change for change in changes[len(before) : up_to] if change[0] in later]
     assert come(reader) == before + later_changes
     reader.stop()
     until_the_end(reader)
-    rest = [change for change in changes[upto:] if change[0] in later]
+    rest = [change for change in changes[up_to:] if change[0] in later]
     assert come(reader) == before + later_changes + rest
 
 

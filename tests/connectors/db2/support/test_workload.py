@@ -165,7 +165,7 @@ def test_a_schema_that_is_there_already_refuses_the_workload_and_stays(
     db2_database.execute(f"CREATE SCHEMA {SCHEMA}")
     db2_database.execute(f"CREATE TABLE {SCHEMA}.CHANGES (ID INTEGER)")
     assert run(file, bundle) != 0
-    assert f"where these are already: {SCHEMA}" in capsys.readouterr().err
+    assert f"where tables with these names already exist: {SCHEMA}" in capsys.readouterr().err
     assert db2_database.execute(f"SELECT COUNT(*) FROM {SCHEMA}.CHANGES") == [(0,)]
     assert bundle.exists()  # what only reads was recorded before
 

@@ -273,12 +273,12 @@ def test_a_listing_that_rights_make_shorter_names_the_right(guarded: GuardedServ
     findings_by_code = findings_of_user(guarded, "nothing")
     for code in ("mongodb.no_collections", "mongodb.unmatched_entry"):
         _, message, remedy = findings_by_code[code]
-        assert "no right to read in every database" in message
+        assert "may not read every database" in message
         assert 'grantRolesToUser("nothing", ["readAnyDatabase"])' in remedy
         assert '{role: "read", db: "shop"}' in remedy
     scope = {"capture_scope": "database", "capture_target": "shop"}
     _, message, _ = findings_of_user(guarded, "nothing", **scope)["mongodb.no_collections"]
-    assert "no right to read in shop" in message
+    assert "may not read all of shop" in message
     findings_by_code = findings_of_user(guarded, "oplog", collection_include_list="shop.missing")
     for code in ("mongodb.no_collections", "mongodb.unmatched_entry"):
         assert code in findings_by_code, findings_by_code

@@ -28,6 +28,8 @@ from tests.connectors.oracle.test_connection import PROPERTIES, config
 from tests.contract.driver_calls import Driver, Member, faults, sources, uses
 
 FOLDER = Path(inspect.getfile(Connection)).parent
+_OF_26 = "_create_exception"
+"""A function of the driver that makes its errors, in 26.0 and later."""
 TABLE = Driver(
     classes={
         "oracledb": oracledb,
@@ -228,6 +230,7 @@ def test_what_debezium_tries_again_is_tried_again(code: int, known: str, text: s
     assert (error.code, error.retriable) == (f"oracle.{known}", True)
 
 
+@pytest.mark.skipif(not hasattr(errors, _OF_26), reason="of newer drivers")
 def test_a_server_that_asks_for_network_encryption_is_not_waited_for() -> None:
     cause = errors._create_exception(
         errors.ERR_FEATURE_NOT_SUPPORTED,
@@ -407,7 +410,16 @@ def test_a_session_that_the_server_ended_while_it_was_idle_is_a_lost_connection(
     assert (known.code, known.retriable) == ("oracle.connection_lost", True)
 
 
-@pytest.mark.parametrize("number", [errors.ERR_NCHAR_CS_NOT_SUPPORTED, 3040])
+@pytest.mark.parametrize(
+    "number",
+    [
+        errors.ERR_NCHAR_CS_NOT_SUPPORTED,
+        pytest.param(
+            3040,
+            marks=pytest.mark.skipif(not hasattr(errors, _OF_26), reason="of newer drivers"),
+        ),
+    ],
+)
 def test_a_character_set_that_the_thin_mode_does_not_have_needs_the_client(number: int) -> None:
     error = failed(_raising(errors._create_err(number, charset_id=871)))
     known = translate(error, config())

@@ -10,6 +10,8 @@ from typing import Any
 import oracledb
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError, translate
@@ -193,3 +195,23 @@ def test_the_driver_gets_an_output_handler_for_each_type_of_texts(
     connection.cursor("SELECT")
     marked = None if asked is None else (*asked, invalid_texts.MARKED)
     assert handler_answers == [marked, None if asked is None else (*asked, "replace")]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.binary(max_size=6), st.text(max_size=4).map(str.encode))),
+    st.integers(0, 3),
+    st.sampled_from([(pa.binary(), pa.string()), (pa.large_binary(), pa.large_string())]),
+)
+def test_rows_that_are_not_utf_8_are_found_in_any_part_of_a_column(
+    raw: list[bytes | None], first: int, kinds: tuple[pa.DataType, pa.DataType]
+) -> None:
+    def is_invalid(each: bytes) -> bool:
+        try:
+            each.decode()
+        except UnicodeDecodeError:
+            return True
+        return False
+
+    column = pa.array(raw, kinds[0]).view(kinds[1]).slice(first)
+    expected = [row for row, each in enumerate(raw[first:]) if each and is_invalid(each)]
+    assert invalid_rows(column) == expected

@@ -165,3 +165,17 @@ def test_random_transactions_under_faults_and_restarts_come_once_and_in_order(
     changes = [(value["op"], row) for value, row in zip(reader.values(), reader.ids(), strict=True)]
     assert changes == workload.expected
     reader.stop()
+
+
+def test_a_micro_batch_does_not_read_the_dictionary_again(oracle_database: OracleDatabase) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database)
+    ids = range(1, 4)
+    for number in ids:
+        with oracle_database.transaction() as short:
+            short.insert(T, ID=number, NAME="short")
+        reader.await_changes(number)
+        if number == 1:
+            before = oracle_database.sent("tables")
+    assert oracle_database.sent("tables") == before
+    reader.stop()

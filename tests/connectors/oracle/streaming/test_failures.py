@@ -282,6 +282,24 @@ def test_a_database_that_was_restored_is_refused_though_it_is_past_the_position(
     assert "RESETLOGS" in error.message
 
 
+def test_a_database_that_was_restored_while_it_was_read_is_refused(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(
+        oracle_database, errors_max_retries="5", retriable_restart_connector_wait_ms="10"
+    )
+    add(oracle_database, 1)
+    reader.await_changes(1)
+    scn = int(reader.offsets[-1]["scn"])
+    oracle_database.change(resetlogs=[scn - 1, "2024-02-01 00:00:00"])
+    oracle_database.server.apply([{"error": 3113, "when": "CURRENT_SCN", "times": 1}])
+    add(oracle_database, 2)
+    error = reader.failure()
+    assert error.code == "oracle.position_ahead"
+    assert "RESETLOGS" in error.message
+
+
 def test_a_position_from_before_a_restoration_continues(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:

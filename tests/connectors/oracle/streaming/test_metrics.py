@@ -55,7 +55,7 @@ def test_durations_are_counted_and_the_longest_is_kept() -> None:
     for seconds in (0.5, 2.25, 0.125):
         durations.add(seconds)
     assert (durations.count, durations.last_ms) == (3, 125)
-    assert (durations.most_ms, durations.total_ms) == (2250, 2875)
+    assert (durations.max_ms, durations.total_ms) == (2250, 2875)
 
 
 def test_a_wait_for_logs_counts_while_it_lasts_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,17 +67,17 @@ def test_a_wait_for_logs_counts_while_it_lasts_and_once(monkeypatch: pytest.Monk
         figures = progress.to_json()
         return figures["LogWaitCount"], figures["LogWaitTimeInMilliseconds"]
 
-    progress.goes_on()
+    progress.end_wait()
     assert waits() == (0, 0)
-    progress.waits_for_logs()
+    progress.begin_wait()
     now = 101.0
-    progress.waits_for_logs()
+    progress.begin_wait()
     assert waits() == (2, 1000)
     now = 103.5
-    progress.goes_on()
+    progress.end_wait()
     now = 200.0
     assert waits() == (2, 3500)
-    progress.waits_for_logs()
+    progress.begin_wait()
     now = 200.25
     assert waits() == (3, 3750)
 

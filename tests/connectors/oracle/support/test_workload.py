@@ -150,7 +150,9 @@ def test_a_table_that_is_there_already_refuses_the_workload_and_stays(
     existing_table = f"{oracle_database.properties()['database.user']}.HEADRACE_KIT_LOBS"
     oracle_database.create_table(existing_table, "ID NUMBER(9,0) NOT NULL")
     assert run(file, bundle) != 0
-    assert "where these are already: HEADRACE_KIT_LOBS" in capsys.readouterr().err
+    assert (
+        "where tables with these names already exist: HEADRACE_KIT_LOBS" in capsys.readouterr().err
+    )
     assert workload_tables(oracle_database) == [existing_table]
     assert bundle.exists()  # statements that only read were recorded before
 

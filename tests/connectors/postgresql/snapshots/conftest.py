@@ -10,4 +10,4 @@ from headrace.snapshots import chunks
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk has at least 250 rows, and not a thousand."""
-    monkeypatch.setattr(chunks, "_LEAST_ROWS", 250)
+    monkeypatch.setattr(chunks, "_MIN_ROWS", 250)

@@ -58,6 +58,8 @@ def test_a_new_table_that_may_not_be_read_does_not_stop_a_stream_that_continues(
         if "no_privilege" in finding.code
     )
     assert finding.level == "warning"
+    assert finding.remedy.startswith(" ".join(statements(finding.remedy)))
+    assert statements(finding.remedy)[-1].startswith("ALTER DEFAULT PRIVILEGES")
     for statement in statements(finding.remedy):
         database.execute(statement)
     caplog.clear()

@@ -122,7 +122,7 @@ def test_large_values_inside_of_nested_columns_make_small_batches(tmp_path: Path
 def test_how_much_is_looked_up_at_a_time_changes_nothing(
     storage: FolderStorage, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.LEAST_ROWS", at_once)
+    monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.MIN_ROWS", at_once)
     monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.ROWS_PER_KEY", 0)
     files = [written(storage, 0), written(storage, 100)]
     scanned = scan(storage, files, keys(0, 9, 10, 25, 39, 139), (keys(25, 9), ("amount",)))

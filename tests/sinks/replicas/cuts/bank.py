@@ -196,10 +196,10 @@ class Bank:
     def changes(self) -> int:
         return len(self._log)
 
-    def end(self, upto: int, *, kill_after: int | None = None) -> None:
+    def end(self, up_to: int, *, kill_after: int | None = None) -> None:
         """A micro-batch of the changes up to a number; the process is killed before a step, and the
         micro-batch comes again."""
-        self._batches.append(upto)
+        self._batches.append(up_to)
         self.steps.left = kill_after
         with self.steps.counted():
             try:
@@ -212,11 +212,11 @@ class Bank:
 
     def _end(self) -> None:
         number = len(self._batches) - 1
-        first, upto = [0, *self._batches][number], self._batches[number]
+        first, up_to = [0, *self._batches][number], self._batches[number]
         offset = json.dumps({"system": "bank"})
         (self._folder / "checkpoint" / "offsets" / str(number)).write_text(f"v1\n{{}}\n{offset}")
-        ended_count = sum(end <= upto for end in self.ends)
-        is_boundary = upto in self.ends
+        ended_count = sum(end <= up_to for end in self.ends)
+        is_boundary = up_to in self.ends
         left, self.steps.left = self.steps.left, None  # the source is not killed
         note_end(
             self.state,
@@ -227,7 +227,7 @@ class Bank:
         for name in TABLES:
             numbered = [
                 (place, Change(Operation.INSERT, (account,), {"balance": balance}))
-                for place, (of, account, balance) in self._log[first:upto]
+                for place, (of, account, balance) in self._log[first:up_to]
                 if of == name
             ]
             if numbered:
@@ -235,7 +235,7 @@ class Bank:
                     parts_folder(self.state), f"{number}-source-{name}", numbered, SCHEMA
                 )
                 table_part = replace(
-                    part, topic=f"shop.{name}", schema=to_json(SCHEMA), source_ms=upto
+                    part, topic=f"shop.{name}", schema=to_json(SCHEMA), source_ms=up_to
                 )
                 parts.append(table_part)
         describe(self.state, number, parts)

@@ -38,12 +38,12 @@ def test_every_cut_has_the_transactions_up_to_its_place_and_no_others(
             Path(folder), transactions, kept_bytes=kept_bytes, transactions=transactions_mode
         )
         bank.end(bank.ends[0], kill_after=kills[0])
-        upto = bank.ends[0]
+        up_to = bank.ends[0]
         for step, kill in zip(steps[1:], kills[1:], strict=True):
-            if upto == bank.changes:
+            if up_to == bank.changes:
                 break
-            upto = min(bank.changes, upto + step)
-            bank.end(upto, kill_after=kill)
+            up_to = min(bank.changes, up_to + step)
+            bank.end(up_to, kill_after=kill)
         bank.end(bank.changes)
 
         known = read_cuts(bank.state)
@@ -59,8 +59,8 @@ def test_every_cut_has_the_transactions_up_to_its_place_and_no_others(
             assert balances == bank.balances[cut.place - 1]
             assert sum(sum(rows.values()) for rows in balances.values()) == 2 * ACCOUNTS * START
             assert not cut.missing
-        boundaries = {sum(end <= upto for end in bank.ends) for upto in bank._batches
-                      if upto in bank.ends}  # fmt: skip
+        boundaries = {sum(end <= up_to for end in bank.ends) for up_to in bank._batches
+                      if up_to in bank.ends}  # fmt: skip
         assert {cut.place for cut in known.cuts} == boundaries
         assert [cut.place for cut in known.cuts] == sorted(cut.place for cut in known.cuts)
         if kept_bytes == 1 << 30 and transactions_mode is Transactions.WHOLE:

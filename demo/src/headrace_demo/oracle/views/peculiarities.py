@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from headrace_demo.oracle.texts import MOST_BYTES
+from headrace_demo.oracle.texts import MAX_BYTES
 from headrace_demo.peculiarities import coin_of, shown
 
 
@@ -37,7 +37,7 @@ class Peculiarities:
     """The share of archived logs that have an additional row, whose NAME is null."""
     knows_last_redo: bool = True
     """Whether LAST_REDO_CHANGE# of V$THREAD is known; otherwise it is null."""
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MAX_BYTES
     """The most bytes of SQL_REDO in one row."""
     cuts_characters: bool = False
     """Whether SQL_REDO is cut exactly at this number of bytes, even inside a character."""
@@ -68,7 +68,7 @@ class Peculiarities:
             restored=maybe(chance.random(), 0.0),
             nameless=maybe(chance.random(), 0.0),
             knows_last_redo=maybe(False, True),
-            most_bytes=maybe(chance.choice((101, 1000, 3999)), MOST_BYTES),
+            most_bytes=maybe(chance.choice((101, 1000, 3999)), MAX_BYTES),
             cuts_characters=maybe(True, False),
             shared_scns=maybe(chance.choice((0.2, 0.9)), 0.0),
             lateness=maybe(chance.choice((1, 4, 12)), 0),

@@ -82,7 +82,9 @@ class Db2SnapshotRows(SnapshotRows):
                 doing = f"Reading rows of {facts.name}"
                 raise translated_error(error, self._config, doing) from None
             reason = self._config.hidden.in_error(error.text)
-            log.error("%s is not read to its end: its filter fails: %s", facts.name, reason)
+            log.error(
+                "Reading %s stopped early: the filter of the signal failed: %s", facts.name, reason
+            )
 
     def count(self, query: ChunkQuery, rows: int) -> int:
         """See SnapshotRows."""

@@ -1,4 +1,4 @@
-"""Register a table for SQL replication, or end that: prints the SQL, and runs it with --run."""
+"""Register a table for SQL replication, or remove its registration: print the SQL, or run it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not isinstance(config, Db2Config):
         raise HeadraceError(
             "cli.usage",
-            f"The configuration is for {config.connector_class}, whose tables are not registered",
+            f"The configuration is for {config.connector_class}; only tables of Db2 are registered",
             "Name the configuration of a Db2 connector.",
         )
     if config.db2_platform == Db2Platform.ZOS:
@@ -101,7 +101,7 @@ def _steps(
     if arguments.action == _ADD:
         columns = _columns(config, schema, table, console, is_required=arguments.runs)
         return adding(config, schema, table, name, columns, log_changes=logs)
-    # Another change table of the same source table is still in use.
+    # With --change-table the source table may have another change table, which needs DATA CAPTURE.
     is_only = arguments.change_table is None
     return removing(config, schema, table, name, log_changes=is_only and logs)
 
@@ -109,8 +109,8 @@ def _steps(
 def _columns(
     config: Db2Config, schema: str, table: str, console: Console, *, is_required: bool
 ) -> Sequence[Column] | None:
-    """Return the columns of a table; None: the database cannot be asked, which raises HeadraceError
-    if they are required."""
+    """Return the columns of a table; None: they are not known. Raises HeadraceError if they are
+    required and the database cannot be asked."""
     try:
         require_driver(find_definition(str(config.connector_class)))
         from headrace.connectors.db2.catalog.catalog import Catalog
@@ -121,7 +121,7 @@ def _columns(
     except HeadraceError as error:
         if is_required:
             raise
-        console.print(f"-- {schema}.{table} is not described here: {error.message}")
+        console.print(f"-- the columns of {schema}.{table} could not be read: {error.message}")
         console.print("-- leave columns of LOBs and XML out: SQL replication captures none of them")
         return None
     for column in columns:

@@ -33,7 +33,7 @@ from headrace.snapshots.modes import SnapshotRule
 
 class Readiness:
     """Checks of the database at each start; they change nothing. `connect` opens a connection.
-    Findings that are no errors are logged once, as warnings."""
+    Findings that are not errors are logged once, as warnings."""
 
     def __init__(
         self,
@@ -47,16 +47,18 @@ class Readiness:
         self._warnings: set[str] = set()
         self._rule = SnapshotRule.of(config)
         self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
+        self.is_current = False
+        """Whether `prepare` has checked the database since the last error."""
         self.captured: tuple[str, ...] = ()
         """The names of the captured tables as of `prepare`."""
         self.registered: tuple[Registration, ...] = ()
         """The registrations of the captured tables as of `prepare`, if changes are read."""
 
     def prepare(self, stored: OffsetObject | None = None) -> list[StoredTable]:
-        """Return the captured tables, in the order of snapshots; if changes are read, they are
-        registered. A stream that continues from a `stored` offset reads no table, and only warns of
-        those that the user may not read. Raises DriverError, and HeadraceError for what is
-        missing."""
+        """Return the captured tables, in the order of snapshots. A stream that continues from a
+        `stored` offset reads no table, and only warns of those that the user may not read. Raises
+        DriverError, and HeadraceError for what is missing: if changes are read, also if no captured
+        table is registered; problems of single registrations are warnings."""
         with self._connect() as connection:
             tables = self._read(connection)
             self._tables.require(tables)
@@ -74,6 +76,7 @@ class Readiness:
                 check_settings(self._config)
                 self._require_replication(connection, tables)
         self.captured = tuple(table.name for table in tables)
+        self.is_current = True
         return tables
 
     def _read(self, connection: Connection) -> list[StoredTable]:

@@ -1,20 +1,21 @@
 """Checks that change tables still hold the unread changes: compares where they begin.
 
-Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until Capture reads the
-registration), and moves it when it deletes rows. Each check compares the control tables with those
-of earlier checks. A change table that begins at or after the first place that is not read has a
-gap,
+CD_OLD_SYNCHPOINT is where a change table begins: null until Capture reads the registration, moved
+when Capture deletes rows. Each check compares the control tables with those of earlier checks. Let
+F be the first place that is not read. A change table has a gap if
 
-- if its beginning has moved since it was seen first: rows were pruned. A check after the rows were
-  fetched does not count: a reader that restarts begins at what is delivered;
-- if there was no earlier check, although its table was read: rows were pruned, or the table was
-  registered again;
-- if Capture had read registrations of its table, and all of them went away, or lost their
-  beginnings: the table was registered again, also under the same name, wherever it begins;
+- it begins at F or later, and its beginning has moved since it was first seen: rows were pruned. (A
+  check after the rows were fetched does not count: a reader that restarts begins at what is
+  delivered.)
+- it begins at F or later, there was no earlier check, and its source table was captured before:
+  rows were pruned, or the table was registered again.
+- Capture had read registrations of its source table, and all of them disappeared or lost their
+  beginnings: the table was registered again, also under the same name, wherever the change table
+  begins.
 
-but not if Capture read the registration for the first time, if the change table is new beside
-another one of its table, or if an active registration of the same table has all changes up to its
-beginning.
+It has no gap if Capture read its registration for the first time, if it was added beside another
+change table of its source table, or if an active registration of the same source table has all
+changes up to its beginning.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ Path = tuple[str, str]
 
 
 class Beginnings:
-    """The beginnings of change tables by the control tables; one object per process, which all of
-    its readers share. `registered` are the registrations when the stream's position was created;
+    """The beginnings of change tables, as the control tables have them. All readers of a process
+    share one object. `registered` are the registrations when the stream's position was created;
     None: another process created it."""
 
     def __init__(self, registered: Iterable[Registration] | None = None) -> None:

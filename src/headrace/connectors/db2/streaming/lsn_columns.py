@@ -45,7 +45,7 @@ class LsnColumn(NamedTuple):
         same = self.low[1:] == self.low[:-1]
         return np.asarray(same & (self.high[1:] == self.high[:-1]))
 
-    def upto(self, high: int, low: int) -> np.ndarray:
+    def up_to(self, high: int, low: int) -> np.ndarray:
         """Return a mask of the numbers that are not above this one."""
         above = self.high > np.uint64(high)
         return np.asarray(~(above | ((self.high == np.uint64(high)) & (self.low > np.uint64(low)))))

@@ -13,7 +13,7 @@ from headrace.connectors.db2.sql import quoted
 from headrace.connectors.db2.support.asking import Asking
 from headrace.support.recording import Recording
 
-_MOST_TABLES = 20
+_MAX_TABLES = 20
 
 
 def ask(config: Db2Config, recording: Recording, seconds: float) -> Generator[tuple[str, bytes]]:
@@ -51,7 +51,7 @@ class _Observing(Asking):
             if capture.takes(f"{str(row[0]).strip()}.{str(row[1]).strip()}")
         ]
         self._recording.note("captured", tables=len(captured))
-        for schema, name, change_schema, change_table in captured[:_MOST_TABLES]:
+        for schema, name, change_schema, change_table in captured[:_MAX_TABLES]:
             self.describe("a captured table", schema, name)
             self.describe("its change table", change_schema, change_table)
             table = quoted(change_schema, change_table)

@@ -15,7 +15,7 @@ from headrace.connectors.db2.support import kit
 from headrace.connectors.db2.support.asking import Asking
 from headrace.connectors.db2.support.kit import Kit, Transaction
 from headrace.support.recording import Recording
-from headrace.support.workload import Traces, exists, refused
+from headrace.support.workload import Traces, exists, refusal
 
 _THERE = ("42710", "X0Y68")
 """SQLSTATEs of Db2, and of Apache Derby, for a schema that already exists."""
@@ -30,7 +30,7 @@ def ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]]
     """See Workload. Raises HeadraceError("support.workload_exists") and
     ("support.workload_refused")."""
     if config.db2_platform == Db2Platform.ZOS:
-        raise refused(
+        raise refusal(
             kit.PLACE,
             "its statements are those of Db2 for Linux, UNIX and Windows, and db2.platform is ZOS",
             "Take the bundle of Db2 for z/OS without it.",
@@ -70,7 +70,7 @@ class _Making:
             if error.state in _THERE:
                 raise exists("a schema of its own", [kit.SCHEMA])
             known = translated_error(error, self._config, _DOING)
-            raise refused(kit.PLACE, known.message, f"{known.remedy} It takes DBADM.")
+            raise refusal(kit.PLACE, known.message, f"{known.remedy} It takes DBADM.")
         if error is not None:
             raise error
         self._made = [name for name in kit.TABLES if self._done(self._kit.table(name)) is None]
@@ -94,7 +94,7 @@ class _Making:
                 self._asking.check()
                 self._connection.rollback()
                 for step in undo:
-                    self._traces.refused(step)
+                    self._traces.forget(step)
                 return error
         self._connection.commit()
         return None

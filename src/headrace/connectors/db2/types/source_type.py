@@ -85,7 +85,7 @@ class Db2Type:
 
 
 def holds(declared: DeclaredType, other: DeclaredType) -> bool:
-    """Whether a column of the type `declared` can have the values of `other`: it is of the same
-    kind, which may have fewer digits after the point."""
+    """Whether a column of the type `declared` can have the values of `other`: both are of the same
+    kind, and `other` has no more digits after the point. Lengths are not compared."""
     scale, other_scale = (name.length_and_scale()[1] or 0 for name in (declared, other))
     return str(declared) == str(other) and other_scale <= scale

@@ -49,7 +49,7 @@ def check_collections(checked: Checked) -> None:
             "no_collections",
             f"No existing collection is captured{hidden.what}",
             f"{hidden.remedy}Check database.include.list, collection.include.list "
-            "(database.collection) and capture.target; collections that are made later are "
+            "(database.collection) and capture.target; collections that are created later are "
             "captured.",
         )
     _check_limit(checked, len(names))
@@ -71,10 +71,10 @@ def _hidden(checked: Checked) -> _Hidden:
     with checked.asking("Reading the user's privileges"):
         if checked.may("find", database or "", collection or ""):
             return _Hidden()
-    place = f"in {database}" if database else "in every database"
+    place = f"all of {database}" if database else "every database"
     return _Hidden(
-        f"; the server shows only what the user may read, who has no right to read {place}",
-        f"{grant(checked.config)}. If the rights are as they should be: ",
+        f"; the server shows only what the user may read, and the user may not read {place}",
+        f"{grant(checked.config)}. If the rights are as intended, the names may be wrong. ",
     )
 
 
@@ -176,14 +176,18 @@ def check_filters(checked: Checked) -> None:
                 checked.findings.add_error(refused(collection.namespace, why), level)
     captured = {collection.namespace for collection in checked.collections}
     for name in checked.config.snapshot_collection_filter_overrides:
-        if name not in captured or name not in filters:
-            mismatch = (
-                "no captured collection" if name not in captured else "a collection without one"
-            )
+        if name not in captured:
             checked.warn(
                 "unmatched_filter",
-                f"snapshot.collection.filter.overrides names {mismatch}: {name}",
+                f"snapshot.collection.filter.overrides names no captured collection: {name}",
                 f"Correct the name, and set snapshot.collection.filter.overrides.{name}.",
+            )
+        elif name not in filters:
+            checked.warn(
+                "unmatched_filter",
+                f"snapshot.collection.filter.overrides names {name}, but "
+                f"snapshot.collection.filter.overrides.{name} is not set",
+                "Set it, or remove the name.",
             )
 
 
@@ -242,8 +246,8 @@ def check_images(checked: Checked) -> None:
     for collection in without:
         checked.warn(
             "no_images",
-            f"{collection.namespace} keeps no images, so that those that {option}={value} asks for "
-            "are null",
+            f"{collection.namespace} keeps no images: those that {option}={value} requests will "
+            "be null",
             f"db.getSiblingDB({json.dumps(collection.database)}).runCommand({{collMod: "
             f"{json.dumps(collection.name)}, changeStreamPreAndPostImages: {{enabled: true}}}})",
         )

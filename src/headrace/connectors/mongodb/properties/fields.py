@@ -20,8 +20,7 @@ class FieldRule(NamedTuple):
     name: str | None = None
 
     def concerns(self, database: str, collection: str) -> bool:
-        """Whether the rule applies to documents of this collection; names are compared in any
-        case."""
+        """Whether the rule applies to documents of this collection; case is ignored."""
         expression = rf"{_expression(self.database)}\.{_expression(self.collection)}"
         return re.fullmatch(expression, f"{database}.{collection}", re.IGNORECASE) is not None
 

@@ -66,7 +66,7 @@ class CollectionTarget(Target):
     key = ("_id",)
 
     def documents(self, keys: KeyRange[CollectionTarget]) -> IdRange:
-        """The documents after `keys.lower`, which is read as well, up to `keys.upper`."""
+        """The documents from `keys.lower` to `keys.upper`, both included."""
         return IdRange(
             self.facts.database,
             self.facts.short_name,
@@ -307,7 +307,7 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
         return self._client
 
     def rest(self) -> None:
-        """Close the lanes until the next read."""
+        """Close the lanes; the next read opens them again."""
         self._lanes.close()
 
     def close(self) -> None:

@@ -30,8 +30,9 @@ class CollectionIds:
         self._changed: dict[Path, str] = {}
 
     def facts(self, database: str, collection: str) -> CollectionFacts:
-        """The facts of a captured collection. If it no longer exists, and was not the first of its
-        name, the time when it took the name replaces its UUID. Raises HeadraceError."""
+        """The facts of a captured collection. One that no longer exists has no UUID: the time of
+        the event after which the name stood for it is used instead, or an empty text if there was
+        no such event. Raises HeadraceError."""
         run, path = self._run, (database, collection)
         if run.identifies and collection not in self._known.get(database, ()):
             try:
@@ -42,9 +43,10 @@ class CollectionIds:
         own_id = self._known.get(database, {}).get(collection) or self._changed.get(path, "")
         return run.facts(*path, own_id)
 
-    def changed(self, event: Mapping[str, Any]) -> Sequence[Path]:
-        """The names that stand for other collections, or for none, after an event of a collection
-        itself, such as a drop or rename."""
+    def note_change(self, event: Mapping[str, Any]) -> Sequence[Path]:
+        """Note an event of a collection itself, such as a drop or rename: the UUIDs of its database
+        are read again. Returns the names that stand for another collection, or for none, after
+        it."""
         paths = [
             (name["db"], name["coll"])
             for name in (event.get("ns"), event.get("to"))

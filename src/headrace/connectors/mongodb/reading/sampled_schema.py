@@ -17,7 +17,7 @@ from headrace.connectors.waiting import Waiting
 from headrace.documents.target_schema.sampling import sampled
 from headrace.errors import HeadraceError
 
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 def sampled_schema(config: MongoConfig, topic: str | None = None) -> Schema:
@@ -56,8 +56,8 @@ def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Colle
         ]
     if len(chosen) == 1:
         return chosen[0]
-    names = ", ".join(collection.name for collection in collections[:_MOST_SHOWN]) or "none"
-    names += ", …" if len(collections) > _MOST_SHOWN else ""
+    names = ", ".join(collection.name for collection in collections[:_MAX_SHOWN]) or "none"
+    names += ", …" if len(collections) > _MAX_SHOWN else ""
     if topic is not None:
         reason = f"{topic} names {len(chosen)} of the captured collections"
     else:

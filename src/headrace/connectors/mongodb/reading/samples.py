@@ -12,7 +12,7 @@ from headrace.connectors.mongodb.reading.document_images import document_images,
 
 _PER_CHUNK = 32
 """Keys sampled per chunk; the sizes of chunks then differ by a fifth."""
-_MOST_KEYS = 100_000
+_MAX_KEYS = 100_000
 
 
 def sampled_bounds(
@@ -29,7 +29,7 @@ def sampled_bounds(
     chunks = -(-rows // chunk_rows)
     if chunks <= 1:
         return []
-    per_chunk = max(1, min(_PER_CHUNK, _MOST_KEYS // chunks))
+    per_chunk = max(1, min(_PER_CHUNK, _MAX_KEYS // chunks))
     stages: list[dict[str, Any]] = [
         {"$sample": {"size": chunks * per_chunk}},
         {"$project": {"_id": 1}},

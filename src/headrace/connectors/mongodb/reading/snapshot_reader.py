@@ -37,11 +37,16 @@ class _Documents(SnapshotRows):
         try:
             yield from read_batches(self._client, self._session, id_range)
         except PyMongoError as error:
-            failure = self._failure(query, error)
-            log.error("%s is not read to its end: its filter fails: %s", id_range.name, failure)
+            failure = self._filter_error(query, error)
+            log.error(
+                "Reading %s stopped early: the filter of the signal failed: %s",
+                id_range.name,
+                failure,
+            )
 
     def count(self, query: ChunkQuery, rows: int) -> int:
-        """The number of documents of the collection now; `rows` came in this chunk."""
+        """The number of documents of the collection now; `rows`, the number that was read in this
+        chunk, if they cannot be counted because a signal's filter fails."""
         if query.count is None:
             return rows
         id_range = query.query
@@ -53,10 +58,10 @@ class _Documents(SnapshotRows):
                 RawBSONDocument(id_range.condition), session=self._session
             )
         except PyMongoError as error:
-            self._failure(query, error)
+            self._filter_error(query, error)  # raises any other error
             return rows
 
-    def _failure(self, query: ChunkQuery, error: PyMongoError) -> HeadraceError:
+    def _filter_error(self, query: ChunkQuery, error: PyMongoError) -> HeadraceError:
         """Return the error of a signal's filter. Raises any other error."""
         failure = diagnose(error, self._config, f"{_READING} of {query.query.name}")
         if not query.filtered or not isinstance(error, OperationFailure) or failure.retriable:

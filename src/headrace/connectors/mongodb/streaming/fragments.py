@@ -10,6 +10,8 @@ from headrace.errors import HeadraceError
 
 _INT32 = struct.Struct("<i")
 _SPLIT, _TOKEN = "splitEvent", "_id"
+_ABSENT = bytes([Kind.NULL])
+"""Stands for a member that no fragment had yet: it counts as null."""
 
 
 class Fragments:
@@ -21,7 +23,7 @@ class Fragments:
 
     @property
     def is_open(self) -> bool:
-        """Whether the event lacks further fragments."""
+        """Whether fragments of the event are still missing."""
         return self._count > 0
 
     def add(self, event: bytes) -> bytes | None:
@@ -42,7 +44,7 @@ class Fragments:
             if name == _SPLIT:
                 continue
             raw = bytes([member.kind]) + name.encode() + b"\0" + event[member.begin : member.end]
-            if name == _TOKEN or self._members.get(name, b"\n")[0] == Kind.NULL:
+            if name == _TOKEN or self._members.get(name, _ABSENT)[0] == Kind.NULL:
                 self._members[name] = raw
         if number < count:
             return None

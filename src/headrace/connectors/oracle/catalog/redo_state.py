@@ -130,7 +130,7 @@ def nologging(
         "are not in the redo, and in no event: NOLOGGING is set, and the database does not force "
         "logging (FORCE_LOGGING of V$DATABASE)",
         f"{sql.remedy_in(container, ' '.join(remedies))} Or, for the whole database, as SYSDBA: "
-        "ALTER DATABASE FORCE LOGGING. Nothing, where the table space or the pluggable database "
+        "ALTER DATABASE FORCE LOGGING. Nothing, where the tablespace or the pluggable database "
         "has FORCE LOGGING.",
     )
 
@@ -158,7 +158,7 @@ def nologging_lobs(
         "V$DATABASE)",
         f"{sql.remedy_in(container, ' '.join(remedies))} Partitions have a setting of their own "
         "(MODIFY PARTITION … LOB). Or, for the whole database, as SYSDBA: ALTER DATABASE FORCE "
-        "LOGGING. Nothing, where the table space or the pluggable database has FORCE LOGGING.",
+        "LOGGING. Nothing, where the tablespace or the pluggable database has FORCE LOGGING.",
     )
 
 

@@ -11,9 +11,8 @@ from headrace.relational.reading.chunk_sql import Path
 from headrace.relational.table import Table
 from headrace.snapshots.tables import Leaf
 
-MANY = 50
-"""Number of tables of a schema from which on they are described by statements that read the whole
-schema."""
+WHOLE_SCHEMA_FROM = 50
+"""The number of described tables of a schema from which on statements read all of the schema."""
 
 
 class StoredTables:
@@ -51,7 +50,7 @@ class StoredTables:
         for schema, name in paths:
             of_schemas.setdefault(schema, set()).add(name)
         for schema, names in of_schemas.items():
-            if len(names) >= MANY:
+            if len(names) >= WHOLE_SCHEMA_FROM:
                 yield from self._catalog.tables_of(schema, names)
                 continue
             tables = (self._catalog.table(schema, name) for name in names)

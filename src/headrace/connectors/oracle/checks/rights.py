@@ -163,7 +163,7 @@ def check_flush_table(checked: Checked) -> None:
         quota = f"ALTER USER {user_name(config)} QUOTA UNLIMITED ON {sql.quoted(space)};"
         checked.refuse(
             "no_quota",
-            f"The user {config.database_user} may not write into the table space {space}, where "
+            f"The user {config.database_user} may not write into the tablespace {space}, where "
             f"the table {name} (log.mining.flush.table.name) would be",
             f"{sql.remedy_in(config.container, quota)} Or set log.mining.read.only=true.",
         )
@@ -180,7 +180,7 @@ def check_flush_table(checked: Checked) -> None:
 
 
 def _space_without_quota(connection: Connection, privileges: Collection[str]) -> str:
-    """Return the user's table space, if the user may not write into it; empty: the user may."""
+    """Return the user's tablespace, if the user may not write into it; empty: the user may."""
     if "UNLIMITED TABLESPACE" in privileges:
         return ""
     ((space, quota),) = connection.rows(sql.QUOTA())

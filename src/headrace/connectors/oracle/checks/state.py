@@ -17,7 +17,7 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Checked(TableChecks[StoredTable]):
-    """The database that is checked. `goes_on`: for a stream that continues from its checkpoint."""
+    """The database that is checked. `goes_on`: whether the stream continues from its checkpoint."""
 
     config: OracleConfig
     capture: Capture

@@ -32,7 +32,7 @@ from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 log = logging.getLogger(__name__)
 
 _NO_TABLE = 942
-_MOST_SCNS = 5
+_MAX_SCNS = 5
 """The most SCNs as of which a chunk is read, one after the other, while undo loses its rows."""
 
 
@@ -76,7 +76,11 @@ class OracleSnapshotRows(SnapshotRows):
                 if not query.filtered or problem.retriable:
                     raise problem from None
                 reason = self._config.hidden.in_error(error.text)
-                log.error("%s is not read to its end: its filter fails: %s", facts.name, reason)
+                log.error(
+                    "Reading %s stopped early: the filter of the signal failed: %s",
+                    facts.name,
+                    reason,
+                )
                 return
 
     def _read(
@@ -93,7 +97,7 @@ class OracleSnapshotRows(SnapshotRows):
 
     @property
     def _most_scns(self) -> int:
-        return max(_MOST_SCNS, self._config.snapshot_database_errors_max_retries)
+        return max(_MAX_SCNS, self._config.snapshot_database_errors_max_retries)
 
     def _now(self) -> int:
         """Return the current SCN. Raises HeadraceError."""
@@ -130,7 +134,7 @@ def _no_later_scn(problem: HeadraceError) -> HeadraceError:
     return HeadraceError(
         problem.code,
         problem.message,
-        "Raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) and the undo table space, "
+        "Raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) and the undo tablespace, "
         "and start with a new checkpoint: these rows have no key, or no stream follows them, so "
         "that they cannot be read on under a later SCN.",
     )

@@ -16,7 +16,7 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.catalog.stored_tables import MANY
+from headrace.connectors.oracle.catalog.stored_tables import WHOLE_SCHEMA_FROM
 from headrace.connectors.oracle.clock import current_scn, time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, Cursor, connect, translated_error
@@ -55,8 +55,8 @@ from headrace.snapshots.tables import Leaf, SnapshotTable
 log = logging.getLogger(__name__)
 
 _SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
-"""Seconds that a snapshot waits for SCNs after the last DDL statement: Oracle knows the times of
-SCNs to three seconds."""
+"""Seconds that a snapshot waits for SCNs after the last DDL statement: Oracle maps
+SCNs to times with a precision of three seconds."""
 _PROBED_TABLES = 200
 _MANY_TABLES = 2000
 """Number of tables in the schema history above which a warning is logged."""
@@ -66,8 +66,9 @@ _ALTERED_CODES = frozenset({"oracle.table_gone", "oracle.column_gone"})
 
 @dataclass(frozen=True)
 class OracleState(HeldSnapshot):
-    """The state that was committed up to an SCN. Redo of a larger SCN than `mined` has all changes
-    of transactions that were open then and are captured completely."""
+    """The state that was committed up to an SCN. Redo after the SCN `mined` has every change of
+    those transactions that were open at the state's SCN and are captured completely; None: no such
+    transaction was open."""
 
     scn: int
     taken_us: int = 0
@@ -267,7 +268,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             tables = super().described()
             if self._is_seen:
                 self._warn_of(tables)
-                with self._asking("Reading how tables are made") as connection:
+                with self._asking("Reading the DDL of tables") as connection:
                     self._read_statements(Catalog(connection), tables)
         return super().described()
 
@@ -288,7 +289,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         of_schemas = {
             schema: catalog.object_ids_of(schema)
             for schema, count in counts.items()
-            if count >= MANY
+            if count >= WHOLE_SCHEMA_FROM
         }
         for table in tables:
             known = of_schemas.get(table.schema)
@@ -349,8 +350,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Connection]:
-        """A context with a connection. If the snapshot's SCN is gone, the snapshot is lost and
-        continues by its rules. A table that was altered or dropped is described again."""
+        """A context with a connection. If undo no longer has the snapshot's SCN, the snapshot is
+        let go, and the error says that it continues with a later SCN. A table that was altered or
+        dropped is described again."""
         try:
             with super()._asking(doing) as connection:
                 yield connection
@@ -390,8 +392,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         table: StoredTable,
         facts: RelationFacts,
     ) -> RowsQuery:
-        """Return the query of a chunk. Rows of a key may be as of a later SCN if the stream
-        follows."""
+        """Return the query of a chunk. A chunk that is read by key may be as of a later SCN if a
+        stream follows, which corrects it."""
         names = facts.cell_names
         statement = self._overrides.statements.get(table.name)
         override = None

@@ -53,7 +53,7 @@ _XML_HEX = re.compile(_XML_REDO + r"HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'?\)\s*:\s*(
 _XML_QUOTED = re.compile(_XML_REDO + r"'(?P<text>.*)'[^']*:\s*(?P<length>\d+)\s*", re.DOTALL)
 _XML_NULL = re.compile(_XML_REDO + r"NULL\s*")
 _BINARY_LOCATORS = ("loc_b", "buf_b")
-_MOST_CHARACTERS = 2**31 - 1
+_MAX_CHARACTERS = 2**31 - 1
 _NOT_EXECUTABLE = "not re-executable"
 _ENDS = ("", ";", "for update", "for update;")
 
@@ -119,7 +119,7 @@ def is_binary_xml(info: str | None) -> bool:
 def parse_lob_write(sql: str, table: RedoTable) -> LobWrite:
     """Parse LOB_WRITE: no more than the length that it states."""
     match = _LOB_WRITE.fullmatch(sql.strip())
-    if match is None or not 1 <= int(match["offset"]) <= _MOST_CHARACTERS:
+    if match is None or not 1 <= int(match["offset"]) <= _MAX_CHARACTERS:
         _refuse(table, "LOB_WRITE")
     length, offset = int(match["length"]), int(match["offset"]) - 1
     if match["hex"] is not None:

@@ -8,7 +8,7 @@ from headrace.connectors.oracle.redo.lob_statements import LobWrite
 
 _UNIT = 2
 """Bytes of a UTF-16 unit, in which Oracle counts the characters of a CLOB."""
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 _SPACE = " ".encode("utf-16-le")
 
 
@@ -36,7 +36,7 @@ class LobValue:
             raw, start, gap = part.part, part.offset, b"\0"
         else:
             raw, start, gap = _units(part.part), _UNIT * part.offset, _SPACE
-        if start + len(raw) > _MOST_BYTES:
+        if start + len(raw) > _MAX_BYTES:
             raise ValueError(f"it begins at {part.offset}, and a value has 1 GiB at most")
         missing = start - len(self.written)
         if missing > 0:

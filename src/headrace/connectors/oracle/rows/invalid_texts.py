@@ -7,6 +7,7 @@ import codecs
 import logging
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.errors import HeadraceError
@@ -81,6 +82,8 @@ def invalid_key(key: Sequence[Column]) -> HeadraceError:
 
 def invalid_rows(texts: pa.Array) -> list[int]:
     """Return the numbers of the rows of a column (string or large_string) that are not UTF-8."""
+    if _is_ascii(texts):
+        return []
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -100,6 +103,18 @@ def valid(texts: pa.Array) -> pa.Array:
 def marked(statement: bytes) -> str:
     """Return a statement with NONCHARACTER instead of bytes that are not UTF-8."""
     return statement.decode(errors=MARKED).replace(_MARK, NONCHARACTER)
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    """Whether the memory between the first and the last text of a column is ASCII: numpy finds that
+    out several times faster than Arrow reads UTF-8."""
+    _, offsets, values = texts.buffers()
+    if values is None or len(texts) == 0:
+        return True
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    bounds = np.frombuffer(offsets, kind)
+    first, last = bounds[texts.offset], bounds[texts.offset + len(texts)]
+    return bool(np.frombuffer(values, np.int8)[first:last].min(initial=0) >= 0)
 
 
 def _is_invalid(raw: bytes) -> bool:

@@ -399,7 +399,7 @@ QUOTA = declared(
     "SELECT U.DEFAULT_TABLESPACE, Q.MAX_BYTES FROM USER_USERS U LEFT JOIN USER_TS_QUOTAS Q "
     "ON Q.TABLESPACE_NAME = U.DEFAULT_TABLESPACE",
 )
-"""The user's table space, and its quota in bytes: -1 is unlimited."""
+"""The user's tablespace, and its quota in bytes: -1 is unlimited."""
 PROBE = declared("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Checks whether a view may be read."""
 WHOLE_VIEW = declared(

@@ -12,7 +12,7 @@ _DML, _LOBS = (1, 2, 3, 6, 7, 27, 34, 36, 255), (9, 10, 11, 29, 68, 70, 71, 91, 
 _MISSING = 34
 _DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
 _TABLE = "SEG_OWNER || '.' || TABLE_NAME"
-_MOST_ITEMS = 1000
+_MAX_ITEMS = 1000
 """The most items of a list in Oracle's SQL."""
 
 
@@ -42,7 +42,7 @@ def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> s
     """Return the condition that an expression's upper-case value is one of `names`, or none of
     them."""
     operator, joint = ("NOT IN", " AND ") if excluded else ("IN", " OR ")
-    lists = (names[at : at + _MOST_ITEMS] for at in range(0, len(names), _MOST_ITEMS))
+    lists = (names[at : at + _MAX_ITEMS] for at in range(0, len(names), _MAX_ITEMS))
     parts = [
         f"UPPER({expression}) {operator} ({','.join(text(name.upper()) for name in part)})"
         for part in lists

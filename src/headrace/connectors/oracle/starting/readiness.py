@@ -41,6 +41,8 @@ class Readiness:
         self._config, self._capture, self._database = config, capture, database
         self._rule = SnapshotRule.of(config)
         self._tables = TableReadiness(CONNECTOR, config.catalog_name, config, capture)
+        self.is_current = False
+        """Whether `prepare` has checked the database since the last error."""
         self.captured: tuple[str, ...] = ()
         """The names of the captured tables as of `prepare`."""
         self.incarnation = ""
@@ -61,6 +63,7 @@ class Readiness:
                 self._require_redo(connection, tables)
                 self._warn_of_statements()
         self.captured = tuple(table.name for table in tables)
+        self.is_current = True
         return tables
 
     def _read(self, connection: Connection) -> list[StoredTable]:

@@ -31,18 +31,18 @@ _MEMORY = {
 
 
 class _Released(NamedTuple):
-    """A release: everything below the place `upto`; for positions before it, redo is mined again
-    from `mined` on."""
+    """Transactions that were released together: all that were committed below the place `up_to`.
+    For positions before it, redo is mined again from `mined` on."""
 
-    upto: int
+    up_to: int
     mined: int
     commits: Commits
 
 
 class MinedPlaces:
-    """Writes into offsets from where redo is mined again: see
-    headrace.streaming.streaming.EndMarks. The receiver's thread reports what it releases, another
-    thread writes offsets."""
+    """Adds to each offset the SCN from which redo is mined again after a restart: see
+    headrace.streaming.streaming.EndMarks. The receiver's thread calls `released`, another thread
+    `shown`."""
 
     def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
@@ -53,11 +53,11 @@ class MinedPlaces:
         self._mined = start.mined_from
         self._threads = {commit.thread: commit for commit in start.threads}
 
-    def released(self, upto: int, mined: int, commits: Commits, following: int) -> None:
-        """Record that `commits` are released, and everything below `upto` with them. Positions
-        before `upto` are mined from `mined` on, those from there on from `following`."""
+    def released(self, up_to: int, mined: int, commits: Commits, following: int) -> None:
+        """Record that `commits` are released, and everything below `up_to` with them. Positions
+        before `up_to` are mined from `mined` on, those from there on from `following`."""
         with self._lock:
-            self._released.append(_Released(upto, mined, commits))
+            self._released.append(_Released(up_to, mined, commits))
             self._mined = following
 
     def shown(
@@ -73,14 +73,14 @@ class MinedPlaces:
         with self._lock:
             mined = self._mined
             for released in self._released:
-                if position.committed < released.upto:
+                if position.committed < released.up_to:
                     mined = released.mined
                     break
             threads = dict(self._threads)
             for released in self._released:
-                _pass(threads, released.commits, position.committed)
-            while self._released and self._released[0].upto <= after.committed:
-                _pass(self._threads, self._released[0].commits, after.committed)
+                _add_commits_below(threads, released.commits, position.committed)
+            while self._released and self._released[0].up_to <= after.committed:
+                _add_commits_below(self._threads, self._released[0].commits, after.committed)
                 self._released.popleft()
         self._given_up.forget(after.committed)
         position = replace(
@@ -92,11 +92,11 @@ class MinedPlaces:
         return replace(end, position=position, system=self.system or end.system)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
-        """See EndMarks: no record shows it."""
+        """See EndMarks. There is nothing to write: no record depends on the end of its range."""
 
 
-def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) -> None:
-    """Record the last commits of each thread below a place."""
+def _add_commits_below(threads: dict[int, ThreadCommit], commits: Commits, committed: int) -> None:
+    """Update `threads` with the last commit of each thread below the place `committed`."""
     delivered = len(commits)
     if delivered and place_of(int(commits.scns[-1]), int(commits.xids[-1])) >= committed:
         scn, xid = scn_of(committed), np.uint64(committed & ((1 << 64) - 1))
@@ -112,14 +112,14 @@ class Durations:
 
     count: int = 0
     last_ms: int = 0
-    most_ms: int = 0
+    max_ms: int = 0
     total_s: float = 0.0
 
     def add(self, seconds: float) -> None:
         """Add one duration."""
         self.count += 1
         self.last_ms = int(seconds * 1000)
-        self.most_ms = max(self.most_ms, self.last_ms)
+        self.max_ms = max(self.max_ms, self.last_ms)
         self.total_s += seconds
 
     @property
@@ -166,14 +166,14 @@ class MiningProgress:
     _waited_s: float = 0.0
     _waits_since: float | None = None
 
-    def waits_for_logs(self) -> None:
+    def begin_wait(self) -> None:
         """Count a wait for redo logs that do not fit together, or were switched while they were
         mined."""
         self.waits += 1
         if self._waits_since is None:
             self._waits_since = time.monotonic()
 
-    def goes_on(self) -> None:
+    def end_wait(self) -> None:
         """End the wait: the redo logs fit together."""
         if self._waits_since is not None:
             self._waited_s += time.monotonic() - self._waits_since
@@ -217,13 +217,13 @@ class MiningProgress:
             "LogWaitCount": self.waits,
             "LogWaitTimeInMilliseconds": int(waited_s * 1000),
             "LastMiningSessionStartTimeInMilliseconds": self.starting.last_ms,
-            "MaxMiningSessionStartTimeInMilliseconds": self.starting.most_ms,
+            "MaxMiningSessionStartTimeInMilliseconds": self.starting.max_ms,
             "TotalMiningSessionStartTimeInMilliseconds": self.starting.total_ms,
             "LastDurationOfFetchQueryInMilliseconds": self.querying.last_ms,
-            "MaxDurationOfFetchQueryInMilliseconds": self.querying.most_ms,
+            "MaxDurationOfFetchQueryInMilliseconds": self.querying.max_ms,
             "TotalResultSetNextTimeInMilliseconds": self.fetching.total_ms,
             "LastBatchProcessingTimeInMilliseconds": self.processing.last_ms,
-            "MaxBatchProcessingTimeInMilliseconds": self.processing.most_ms,
+            "MaxBatchProcessingTimeInMilliseconds": self.processing.max_ms,
             "TotalBatchProcessingTimeInMilliseconds": self.processing.total_ms,
             **{
                 name: self.memory[member]

@@ -37,7 +37,12 @@ from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
-from headrace.connectors.oracle.streaming.windows.ordering import LateCommit, RowOrder, commit_order
+from headrace.connectors.oracle.streaming.windows.ordering import (
+    LastFetch,
+    LateCommit,
+    RowOrder,
+    commit_order,
+)
 from headrace.connectors.oracle.streaming.windows.pacing import SWITCHED, Pacing
 from headrace.connectors.oracle.streaming.windows.redo import (
     InconsistentLogsError,
@@ -114,7 +119,7 @@ class RedoReader(FrameReader):
         self._session: MiningSession | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._carried: list[pa.RecordBatch] = []
+        self._last_fetch = LastFetch()
         self._next = self._held = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows are in the order of the SCNs of their commits.
@@ -264,10 +269,10 @@ class RedoReader(FrameReader):
         for change, us in changes:
             at, xid = scn_of(change.place), np.uint64(xid_of(change.place))
             before = (released.scns < at) | ((released.scns == at) & (released.xids < xid))
-            upto = int(np.count_nonzero(before))
-            self._give_out(released.numbers[first:upto])
+            up_to = int(np.count_nonzero(before))
+            self._give_out(released.numbers[first:up_to])
             self._outgoing.append(schema_change_frame(change, us))
-            first = upto
+            first = up_to
         self._give_out(released.numbers[first:])
         self._outgoing.append(reached_frame(scn << 64))
         self._mined = self._oldest_mined(scn)
@@ -309,10 +314,10 @@ class RedoReader(FrameReader):
         try:
             window = self._next_window(look, newest)
         except InconsistentLogsError as error:
-            self.progress.waits_for_logs()
+            self.progress.begin_wait()
             pacing.wait_for_logs(error, self._mined)
             return False
-        self.progress.goes_on()
+        self.progress.end_wait()
         self.progress.log_switches = self._redo.switches
         if window is None:
             pacing.nothing_new()
@@ -372,7 +377,8 @@ class RedoReader(FrameReader):
         rest = self._parts.rest()
         if rest is not None:
             self._take(rest)
-        self._hold_carried()
+        for rows in self._last_fetch.rest():
+            self._hold(rows)
         self._next, self._remined = window.last, None
         self._release(window.last + 1)
         self._pacing.read(
@@ -387,8 +393,8 @@ class RedoReader(FrameReader):
         self._measured.restart()
 
     def _take(self, batch: pa.RecordBatch) -> None:
-        """Hold the rows up to those of the last SCN, which may continue, and release the commits
-        before."""
+        """Hold the rows of the previous fetch, except those of its last SCN if this fetch has more
+        of them, and release the commits before."""
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
@@ -396,23 +402,11 @@ class RedoReader(FrameReader):
             self._held = int(commit_order(batch)[-1]) - 1
             self._release(self._held + 1)
             return
-        scns = redo_rows.numbers(batch, redo_rows.SCN)
-        first = int(np.flatnonzero(np.append(True, scns != scns[-1]))[-1])
-        before = redo_rows.numbers(self._carried[-1], redo_rows.SCN) if self._carried else scns
-        goes_on = first == 0 and before[-1] == scns[-1]
-        if not goes_on:
-            self._hold_carried()
-            self._hold(batch.slice(0, first))
-            self._held = int(scns[-1]) - 1
-        self._carried.append(batch.slice(first))
-        self._release(self._order.add(scns))
+        complete, self._held = self._last_fetch.exchange(batch, self._held)
+        for rows in complete:
+            self._hold(rows)
+        self._release(self._order.add(redo_rows.numbers(batch, redo_rows.SCN)))
         self.progress.backward_steps = self._order.steps
-
-    def _hold_carried(self) -> None:
-        """Hold the rows of the last SCN that was read."""
-        carried, self._carried = self._carried, []
-        for batch in carried:
-            self._hold(batch)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
         """Hold rows, except those that are already held, or whose transactions are given up."""
@@ -438,20 +432,20 @@ class RedoReader(FrameReader):
         if not self._pacing.switched():
             refused = None if self._session is None else self._session.refused
             if refused is not None and refused.is_archived and known.code == _MISSING:
-                raise self._redo.removed(refused) from None
+                raise self._redo.leave_out(refused) from None
             raise error
         log.info("%s; headrace tries again", known.message)
         self._redo.forget_logs()
-        self._batches, self._carried, self._parts = None, [], StatementParts()
+        self._batches, self._last_fetch, self._parts = None, LastFetch(), StatementParts()
         self._next = max(self._next, self._held)
-        if self._remined is not None and self._next <= self._remined.upto:
+        if self._remined is not None and self._next <= self._remined.up_to:
             self._buffer.drop_these(self._remined.xids)
         else:
             self._remined = None
         if self._config.is_unbuffered:
             self._buffer.drop_open()
             self._buffer.drop_committed()
-        self.progress.waits_for_logs()
+        self.progress.begin_wait()
         if self._session is not None:
             self._session.end()
 

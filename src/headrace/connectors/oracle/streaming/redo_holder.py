@@ -37,7 +37,7 @@ from headrace.connectors.oracle.streaming.table_statements import (
     is_truncation,
 )
 from headrace.connectors.oracle.streaming.tables import CapturedTable, StreamTables
-from headrace.connectors.oracle.streaming.transactions import write_kernel
+from headrace.connectors.oracle.streaming.transactions import hold_kernel, write_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import (
     BufferOptions,
     Names,
@@ -130,15 +130,15 @@ class RedoHolder:
         yield from written(buffer.committed(number), merged, buffer.shown)
         buffer.let_go(number)
 
-    def begin_again(self, upto: int) -> Remined | None:
+    def begin_again(self, up_to: int) -> Remined | None:
         """Drop the open transactions with large values, after redo was read up to an SCN: they are
         mined again. None if there is no such transaction."""
         dropped = self.buffer.drop_marked()
         if dropped is None:
             return None
-        self.begins_again_below, self._last_statement = upto + 1, None
+        self.begins_again_below, self._last_statement = up_to + 1, None
         xids, oldest = dropped
-        return Remined(min(oldest - 1, upto), upto, xids)
+        return Remined(min(oldest - 1, up_to), up_to, xids)
 
     def clock_is_ahead(self, microseconds: int) -> None:
         """Set how many microseconds the database's local time is ahead of UTC."""
@@ -182,16 +182,12 @@ class RedoHolder:
             columns = columns_with(NONCHARACTER, marked(statement), table)
             warn(f"{table.schema}.{table.name}", columns or [""])
 
-    def _record_commits(self, rows: pa.RecordBatch, chosen: np.ndarray) -> None:
-        """Record the `chosen` rows as commits: they are commits, or statements, which commit by
-        themselves."""
-        places = np.flatnonzero(chosen)
-        if len(places):
-            threads = redo_rows.numbers(rows, redo_rows.THREAD)[places]
-            scns = redo_rows.numbers(rows, redo_rows.SCN)[places]
-            xids = redo_rows.transaction_ids(rows).view(np.uint64)[places]
-            real = threads > 0
-            record_commits(self._threads, threads[real], scns[real], xids[real])
+    def _record_commits(self, threads: np.ndarray, scns: np.ndarray, xids: np.ndarray) -> None:
+        """Record commits, one per redo thread, SCN and transaction's id."""
+        real = threads > 0
+        if real.any():
+            xids = xids[real].view(np.uint64)
+            record_commits(self._threads, threads[real], scns[real], xids)
 
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
         """Hold rows without DDL; a table is recorded when all rows before its first one are
@@ -205,8 +201,13 @@ class RedoHolder:
             rows = self._effects.of(batch, delivered)
             self.buffer.hold(rows)
             count = len(rows.effects)
-            codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:count]
-            self._record_commits(batch.slice(0, count), codes == redo_rows.COMMIT)
+            commits = self._effects.commits(rows)
+            self._record_commits(
+                *(
+                    commits[:, word]
+                    for word in (hold_kernel.THREAD, hold_kernel.SCN, hold_kernel.XID)
+                )
+            )
             batch, delivered = batch.slice(count), delivered[count:]
         self._odd.warn_of_rows()
         given_up = self.buffer.abandoned - before
@@ -227,19 +228,18 @@ class RedoHolder:
             return np.zeros(len(batch), bool)
         commits = redo_rows.numbers(batch, redo_rows.OPERATION_CODE) == redo_rows.COMMIT
         read_before = commits & (scns < self.begins_again_below)
-        xids = redo_rows.transaction_ids(batch)
-        threads = redo_rows.numbers(batch, redo_rows.THREAD)
-        for row in np.flatnonzero(commits):
-            xid = int(xids[row]) & _HALF
-            commits[row] = start.is_delivered(int(threads[row]), int(scns[row]), xid)
+        threads, places = redo_rows.numbers(batch, redo_rows.THREAD), np.flatnonzero(commits)
+        xids = redo_rows.transaction_ids(batch, places).view(np.uint64)
+        for row, xid in zip(places, xids, strict=True):
+            commits[row] = start.is_delivered(int(threads[row]), int(scns[row]), int(xid))
         return np.asarray(commits | read_before)
 
     def _find(self, schema: str, name: str) -> CapturedTable | None:
         assert self.tables is not None
         assert self._at is not None
         assert self._odd is not None
-        statement = self._statement(self._at.slice(0, 1), None)
-        table = self.tables.find(schema, name, statement)
+        row = self._at.slice(0, 1)
+        table = self.tables.find(schema, name, lambda: self._statement(row, None))
         if table is None:
             self._odd.warn_of_object(schema, name, self._at)
         return table
@@ -274,7 +274,12 @@ class RedoHolder:
             return
         elif not (is_unheard := user.upper() in self._unheard) or not self._is_debezium_compatible:
             # The columns of rows also follow a statement that makes no record.
-            self._record_commits(row, np.ones(1, bool))
+            # A statement commits by itself.
+            self._record_commits(
+                redo_rows.numbers(row, redo_rows.THREAD),
+                redo_rows.numbers(row, redo_rows.SCN),
+                redo_rows.transaction_ids(row),
+            )
             reported = replace(self._statement(row, statement), is_reported=not is_unheard)
             self.tables.changed(schema, name, reported)
 

@@ -130,10 +130,13 @@ def microseconds(batch: pa.RecordBatch, offset_us: int) -> np.ndarray:
     return np.asarray(_values(column) - offset_us, np.int64)
 
 
-def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
-    """Return XID as numbers (int64 with the bits of the unsigned number), 0 where they are null."""
+def transaction_ids(batch: pa.RecordBatch, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return XID as numbers (int64 with the bits of the unsigned number), 0 where they are null: of
+    all rows, or of those with these numbers."""
     column = batch.column(XID)
-    ids = np.zeros(len(batch), np.int64)
+    if rows is not None:
+        column = column.take(pa.array(rows, pa.int64()))
+    ids = np.zeros(len(column), np.int64)
     raw = column.fill_null(bytes(8)) if column.null_count else column
     _, offsets, values = raw.buffers()
     bounds = np.frombuffer(offsets, np.int32)[raw.offset : raw.offset + len(raw) + 1]

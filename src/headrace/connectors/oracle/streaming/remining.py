@@ -22,10 +22,10 @@ _ENDS = (redo_rows.COMMIT, redo_rows.ROLLED_BACK)
 class Remined:
     """Open transactions with large values, whose redo is read again from their beginning, after
     the SCN `start`: LogMiner returns these values only if it reads all of them. Other
-    transactions stay as they were read, up to the SCN `upto`. `xids` are their ids (int64)."""
+    transactions stay as they were read, up to the SCN `up_to`. `xids` are their ids (int64)."""
 
     start: int
-    upto: int
+    up_to: int
     xids: np.ndarray
 
     def __contains__(self, xid: int) -> bool:
@@ -33,7 +33,7 @@ class Remined:
 
     def rest(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch without those that were read before and are held."""
-        before = redo_rows.numbers(batch, redo_rows.SCN) <= self.upto
+        before = redo_rows.numbers(batch, redo_rows.SCN) <= self.up_to
         if not before.any():
             return batch
         return _without(batch, before & ~_are_of(batch, self.xids))

@@ -149,12 +149,12 @@ class RowEffects:
         self._numbers = [TextNumbers() for _ in range(3)]
         self._paths: list[tuple[str, str]] = []
         self._hashes: dict[tuple[str, str], int] = {}
-        self._does = np.zeros(effect_kernel.MOST_CODES, np.uint8)
+        self._does = np.zeros(effect_kernel.MAX_CODES, np.uint8)
         for code, does in _DOES.items():
             self._does[code] = does
         if held_row is not None:
             self._does[list(lob_frames.CODES)] = hold_kernel.APART
-        self._code_bytes = np.arange(effect_kernel.MOST_CODES + PADDING).astype(np.uint8)
+        self._code_bytes = np.arange(effect_kernel.MAX_CODES + PADDING).astype(np.uint8)
         self._columns = columns = np.zeros(effect_kernel.COLUMN_WORDS, np.int64)
         self._at = address_of(columns)
         for word, numbers in zip(_LOOKED_UP, self._numbers, strict=True):
@@ -163,7 +163,9 @@ class RowEffects:
         columns[effect_kernel.SHOWS_REDO] = options.shows_redo
         columns[effect_kernel.UNDOES] = 0 if held_row is None else lob_frames.UNDOES
         columns[effect_kernel.CODE_BYTES] = address_of(self._code_bytes)
+        columns[effect_kernel.COMMIT_CODE] = redo_rows.COMMIT
         self._effects = np.zeros((0, hold_kernel.EFFECT_WORDS), np.int64)
+        self._commit_rows = np.zeros(0, np.int64)
         self._scratch, self._longest, self._of_columns = np.zeros(0, np.uint8), -1, 0
         self._kept: list[object] = []
         """The memory to which the words of the last batch point."""
@@ -180,6 +182,12 @@ class RowEffects:
         _warn_of_gaps(codes, effects[:, hold_kernel.SCN])
         return self._rows(effects)
 
+    def commits(self, rows: Rows) -> np.ndarray:
+        """Return those of the rows that `of` returned last that are commits."""
+        count = int(self._columns[effect_kernel.COMMIT_COUNT])
+        places = self._commit_rows[:count]
+        return rows.effects[places[places < len(rows.effects)]]
+
     def truncate(self, row: pa.RecordBatch, relation: int) -> Rows:
         """Return the words of the only row of a batch, a truncate of a table."""
         effects, _ = self._put(row, np.zeros(1, bool))
@@ -190,7 +198,7 @@ class RowEffects:
         return self._rows(effects)
 
     def _rows(self, effects: np.ndarray) -> Rows:
-        longest = int(effects[:, hold_kernel.IMAGES_BYTES].max(initial=0))
+        longest = int(self._columns[effect_kernel.LONGEST])
         if longest > self._longest or self._of_columns != self._statements.most_columns:
             self._longest, self._of_columns = longest, self._statements.most_columns
             self._scratch = self._statements.scratch(longest)
@@ -203,6 +211,7 @@ class RowEffects:
         count = len(batch)
         if count > len(self._effects):
             self._effects = np.zeros((count, hold_kernel.EFFECT_WORDS), np.int64)
+            self._commit_rows = np.zeros(count, np.int64)
         effects, columns = self._effects[:count], self._columns
         buffers: list[object] = [batch, delivered]
         for word, name in _NUMBERS:
@@ -218,7 +227,13 @@ class RowEffects:
         columns[effect_kernel.TIMES] = times.buffers()[1].address + 8 * times.offset
         columns[effect_kernel.AHEAD_US] = self.offset_us
         columns[effect_kernel.DELIVERED] = address_of(delivered)
-        columns[effect_kernel.NEEDS_CARE] = 0
+        for word in (
+            effect_kernel.NEEDS_CARE,
+            effect_kernel.COMMIT_COUNT,
+            effect_kernel.LONGEST,
+        ):
+            columns[word] = 0
+        columns[effect_kernel.COMMIT_ROWS] = address_of(self._commit_rows)
         first = effect_kernel.TEXTS
         for name in _TEXTS:
             column = batch.column(name)
@@ -232,8 +247,8 @@ class RowEffects:
         move_tails(self._at, address_of(tails))
         buffers.append(tails)
         self._kept = buffers
-        upto = self._put_rows(batch, effects)
-        return effects[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
+        up_to = self._put_rows(batch, effects)
+        return effects[:up_to], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:up_to]
 
     def _put_rows(self, batch: pa.RecordBatch, effects: np.ndarray) -> int:
         """Put the words of rows; returns the number of rows."""

@@ -252,12 +252,14 @@ class StreamTables:
         """The schema changes since this list was last taken, in the order of the redo, with their
         times in microseconds since 1970."""
 
-    def find(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
+    def find(
+        self, schema: str, name: str, at: Callable[[], TableStatement]
+    ) -> CapturedTable | None:
         """Return the captured table of a row of redo; None: it is not captured, or no longer
-        exists. A table that was not recorded yet is recorded at this row."""
+        exists. A table that was not recorded yet is recorded at this row, which `at` returns."""
         path = self._path(schema, name)
         if path not in self._tables:
-            self._tables[path] = self._made(*path, at)
+            self._tables[path] = self._made(*path, at())
         return self._tables[path]
 
     def is_new(self, schema: str, name: str) -> bool:

@@ -19,7 +19,7 @@ from headrace.connectors.oracle.support.redo import Asking, error_codes
 from headrace.support.plan import SupportPlan
 from headrace.support.recording import Recording
 
-_MOST_TABLES = 20
+_MAX_TABLES = 20
 
 
 def support_plan(config: OracleConfig) -> SupportPlan:
@@ -124,7 +124,7 @@ class _Observing(Asking):
         captured = [path for path in paths if capture.takes(".".join(path))]
         self._recording.note("captured", tables=len(captured))
         self.run(questions.DDL_OPTIONS)
-        for owner, name in captured[:_MOST_TABLES]:
+        for owner, name in captured[:_MAX_TABLES]:
             self._ask_table(owner, name)
 
     def _ask_table(self, owner: str, name: str) -> None:

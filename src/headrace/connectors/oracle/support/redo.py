@@ -32,7 +32,7 @@ from headrace.support.masking import KEPT
 from headrace.support.questions import Question
 from headrace.support.recording import Answer, Recording
 
-_MOST_LOGS = 10
+_MAX_LOGS = 10
 _ROWS = 10_000
 _SAMPLES, _SAMPLE_CHARACTERS = 24, 300
 
@@ -115,7 +115,7 @@ class Asking(asking.Asking):
         names = [str(row[0]) for row in answer.rows] if answer is not None else []
         names += self._archived_since(first)
         added = [
-            self.run(questions.ADD_LOGFILE, binds={"name": name}) for name in names[:_MOST_LOGS]
+            self.run(questions.ADD_LOGFILE, binds={"name": name}) for name in names[:_MAX_LOGS]
         ]
         if not any(added):
             return

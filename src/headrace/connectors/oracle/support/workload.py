@@ -18,7 +18,7 @@ from headrace.connectors.oracle.support.redo import Asking
 from headrace.support.plan import Workload
 from headrace.support.questions import Question
 from headrace.support.recording import Recording
-from headrace.support.workload import Traces, exists, refused
+from headrace.support.workload import Traces, exists, refusal
 
 _EXISTS = 955
 _WRITTEN_SECONDS, _PAUSE_SECONDS = 30.0, 0.5
@@ -90,7 +90,7 @@ class _Kit:
                 first.run(kit.LOGGING, sql.KIT_LOGGING(kit=table))
             elif isinstance(error, DriverError) and (not self._made or error.code == _EXISTS):
                 known = translated_error(error, self._config, _DOING)
-                raise refused(kit.PLACE, known.message, known.remedy)
+                raise refusal(kit.PLACE, known.message, known.remedy)
         if "INVISIBLES" in self._made:
             first.run(kit.INDEX)
         return scn
@@ -103,7 +103,7 @@ class _Kit:
         error = first.refusal(question, text)
         first.check()
         if isinstance(error, DriverError):
-            self._traces.refused(undo)
+            self._traces.forget(undo)
         return error
 
     def change(self) -> None:

@@ -20,7 +20,7 @@ Maker = Callable[[int | None, int | None, TypeOptions], TypeDeclaration]
 """Makes a declaration from a column's length or precision, its scale or fraction digits (None: it
 has none) and the options."""
 
-MOST_DIGITS = 38
+MAX_DIGITS = 38
 """The precision of a NUMBER that has only a scale."""
 _TEXT = text_declaration()
 _XML = text_declaration("io.debezium.data.Xml")
@@ -36,7 +36,7 @@ def _number(precision: int | None, scale: int | None, options: TypeOptions) -> T
     mode = options.decimal_handling_mode
     if scale is None and precision is None:
         return numeric.decimal_of_any_scale(mode)
-    digits, fraction = precision or MOST_DIGITS, scale or 0
+    digits, fraction = precision or MAX_DIGITS, scale or 0
     # Whole numbers are doubles and texts if the mode says so, those of a negative scale are not.
     is_legacy = isinstance(options, OracleTypeOptions) and options.legacy_decimal_handling_strategy
     if fraction < 0 or (fraction == 0 and (mode == "precise" or is_legacy)):

@@ -11,7 +11,7 @@ from headrace.connectors.oracle.types.declarations import (
     EXTENDED,
     LARGE,
     LOCAL,
-    MOST_DIGITS,
+    MAX_DIGITS,
     PADDED,
     TIMESTAMPS,
     YEAR_TO_MONTH,
@@ -108,7 +108,7 @@ class OracleType:
         kind = self.kind
         if kind == "NUMBER":
             has_none = self.scale is None and not self.is_stated
-            default = 0 if has_none else MOST_DIGITS
+            default = 0 if has_none else MAX_DIGITS
             return (default if self.precision is None else self.precision), self.scale
         if kind == "FLOAT":
             return self.precision or self.length, self.scale

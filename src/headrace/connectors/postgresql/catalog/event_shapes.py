@@ -16,8 +16,8 @@ from headrace.snapshots.tables import TableId
 
 
 def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
-    """See ConnectorDefinition. Tables are in the order of snapshots; a partition is part of its
-    table if that is captured."""
+    """See ConnectorDefinition. Tables are in the order of snapshots; a partition has no shape of
+    its own if its table is captured."""
     capture = Capture(config)
     settings = settings_of(config, capture)
     with closing(Catalog(config)) as catalog:
@@ -28,8 +28,8 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
             [table_id for table_id in captured if roots.get(table_id) not in captured]
         )
         identities = catalog.identities(captured)
-        inside = {table.name: roots[table.id] for table in listed if table.id in roots}
-        left_out = _of_partitions(config, catalog, reading.tables.values(), inside)
+        captured_roots = {table.name: roots[table.id] for table in listed if table.id in roots}
+        left_out = _partition_reasons(config, catalog, reading.tables.values(), captured_roots)
         left_out |= catalog.left_out(config.publication_name)
     rules = config.replica_identity_autoset_values
     described = [
@@ -46,20 +46,21 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
     ]
 
 
-def _of_partitions(
+def _partition_reasons(
     config: PostgresConfig,
     catalog: Catalog,
     tables: Iterable[CatalogTable],
-    inside: Mapping[str, TableId],
+    roots: Mapping[str, TableId],
 ) -> dict[str, str]:
-    """Return for partitioned tables that a replica cannot follow, in words by `schema.table`, which
-    names the publication gives to changes. `inside` has the root of each captured partition."""
+    """Return, by `schema.table`, the reasons why a replica cannot follow a partitioned table: the
+    publication sends its changes by another name. `roots` has the root of each captured partition,
+    by the partition's name."""
     of_publication = catalog.via_root(config.publication_name)
     via_root = config.publish_via_partition_root if of_publication is None else of_publication
     publication = f"the publication {config.publication_name} names changes"
     reasons: dict[str, str] = {}
     for table in tables:
-        partitions = sorted(name for name, root in inside.items() if root == table.id)
+        partitions = sorted(name for name, root in roots.items() if root == table.id)
         if table.partitioned and not via_root:
             reasons[table.name] = f"{publication} by the partitions, not by the table"
         elif partitions:

@@ -43,8 +43,8 @@ def no_privilege(
             f"The role {config.database_user} may not read {table.name}: no snapshot of it can be "
             "taken, and no rows of it can be looked up",
             f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role}; "
-            "For later tables, as the role that creates them: ALTER DEFAULT PRIVILEGES IN SCHEMA "
-            f"{schema} GRANT SELECT ON TABLES TO {role}",
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {role}; "
+            "The last statement is for later tables: run it as the role that creates them.",
         )
     return HeadraceError(
         "postgresql.no_privilege",
@@ -128,8 +128,8 @@ def check_identities(checked: Checked) -> None:
     if others:
         checked.ok(
             "replica_identity",
-            f"{counted(others, 'table')} without REPLICA IDENTITY FULL: `before` of their events "
-            "has only the columns of the key. A large value that an UPDATE does not change is not "
+            f"{counted(others, 'table')} without REPLICA IDENTITY FULL: `before` in events has "
+            "only the columns of the key. A large value that an UPDATE does not change is not "
             "in the log: events have unavailable.value.placeholder for it, and replicas keep what "
             "they have",
         )

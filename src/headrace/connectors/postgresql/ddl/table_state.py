@@ -1,5 +1,6 @@
-"""Checks, in the transaction that will read a table, whether it is still as a query was planned:
-the check takes the lock that reading needs, so its answer holds until the transaction ends."""
+"""Checks, in the transaction that will read a table, whether it is still as it was when a query was
+planned: the check takes the lock that reading needs, so its answer holds until the transaction
+ends."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ Structure = tuple[ColumnShape, ...]
 """The columns of a table in their order."""
 Path = tuple[str, str]
 
-# SQLSTATEs after a table, schema, column or type was renamed or dropped.
+# SQLSTATEs after a table, schema or column was renamed or dropped, or a column is no longer of an
+# enum type (42883: no enum_range of it).
 _OTHER_NAMES = ("42P01", "3F000", "42703", "42883")
 # pg_class shows the file as of the snapshot, pg_relation_filenode() the present one. A table that
 # was rewritten or truncated has another file.
@@ -88,8 +90,8 @@ def structure_of(table: CatalogTable) -> Structure:
     for column in table.columns:
         facts = column.type.facts
         modifier = -1 if facts.kind == "d" else column.type.typmod
-        labels = _of_labels("", facts)[1]
-        columns.append(ColumnShape(column.name, facts.undomained()[0].oid, modifier, labels))
+        labels = _enum_in("", facts)[1]
+        columns.append(ColumnShape(column.name, facts.base_type()[0].oid, modifier, labels))
     return tuple(columns)
 
 
@@ -120,9 +122,7 @@ def table_state(
     rewritten = _REWRITTEN.replace("%s", f"'{{{','.join(str(int(oid)) for oid in ids)}}}'")
     enums = {}
     for column in table.columns:
-        value, labels = _of_labels(
-            f"t0.{sql.Identifier(column.name).as_string()}", column.type.facts
-        )
+        value, labels = _enum_in(f"t0.{sql.Identifier(column.name).as_string()}", column.type.facts)
         if labels:
             enums[column.name] = f"pg_catalog.enum_range({value})::text[]"
     answers = [
@@ -158,12 +158,13 @@ def table_state(
     return TableState(tuple(columns), bool(row[1]), table.not_null.intersection(nullable))
 
 
-def _of_labels(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
-    """The enum type of a column, of its array elements, or of its domain: the SQL of its value,
-    derived from the SQL of the column's value, and its labels; empty if it is not an enum."""
+def _enum_in(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
+    """Return the SQL of the enum value in a column, given the SQL of the column's value: the value
+    itself, or an element of its array, also under domains. And the enum's labels, empty if there is
+    no enum."""
     while True:
         if facts.kind == "d":
-            facts, value = facts.undomained()[0], f"COALESCE({value}, NULL)"
+            facts, value = facts.base_type()[0], f"COALESCE({value}, NULL)"
         elif facts.element is not None:
             facts, value = facts.element, f"({value})[1]"
         else:

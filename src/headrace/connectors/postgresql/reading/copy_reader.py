@@ -21,7 +21,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, is_plain
 from headrace.connectors.postgresql.reading.copy_text import Status, image_bound, transcode_rows
-from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
+from headrace.connectors.postgresql.replication.pgoutput_messages import MAX_COLUMNS
 from headrace.errors import HeadraceError
 from headrace.snapshots.image_buffer import ImageBuffer
 
@@ -53,7 +53,7 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
     """
     reader = _SocketMessages if is_plain(connection) else _LibpqMessages
     messages: _Messages = reader(connection, sql)
-    if messages.columns > MOST_COLUMNS:
+    if messages.columns > MAX_COLUMNS:
         messages.release()
         connection.finish()
         raise _unreadable(f"it announces {messages.columns} columns")
@@ -155,7 +155,8 @@ class _SocketMessages(_Messages):
             self._poll.register(self._socket, select.POLLIN)
             self._send(sql.encode())
             self.columns = self._open()
-            # Fewer, larger reads; `_read` also polls, for the last bytes.
+            # The socket counts as readable from so many bytes on, so reads are fewer and larger.
+            # For the last bytes, `_read` waits no longer than 2 ms.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER)
         except HeadraceError as error:
             self._socket.close()
@@ -375,7 +376,7 @@ def _lost(reason: str) -> HeadraceError:
 def _malformed(status: Status, columns: int) -> HeadraceError:
     reason = {
         Status.COLUMNS: f"a row does not have {columns} columns",
-        Status.OTHER: "the statement does not answer with rows of a COPY",
+        Status.OTHER: "the server does not answer with the rows of a COPY",
     }.get(status, "the bytes are not in COPY's text format")
     return _unreadable(reason)
 

@@ -1,5 +1,5 @@
-"""Rows that a signal's filter selects. A filter that fails on a row is logged, and ends the rows of
-its table; the stream continues."""
+"""Rows that a signal's filter selects. If the filter fails on a row, the failure is logged and the
+remaining rows of the table are left out; the stream continues."""
 
 from __future__ import annotations
 
@@ -53,5 +53,9 @@ def read_rows(
     except HeadraceError as error:
         if error.code != "postgresql.copy_failed" or error.retriable:
             raise
-        log.error("%s is not read to its end: its filter fails: %s", facts.name, error.message)
+        log.error(
+            "Reading %s stopped early: the filter of the signal failed: %s",
+            facts.name,
+            error.message,
+        )
         connection.execute("ROLLBACK TO headrace")

@@ -31,7 +31,7 @@ class Operators:
 def _schemas(types: Iterable[TypeFacts]) -> set[str]:
     """The schemas of types that extensions define, which have their operators; PostgreSQL's own
     operators serve arrays, enums, ranges and composite types of every schema."""
-    bases = (facts.undomained()[0] for facts in types)
+    bases = (facts.base_type()[0] for facts in types)
     return {
         base.schema
         for base in bases

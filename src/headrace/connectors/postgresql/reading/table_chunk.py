@@ -56,7 +56,7 @@ def table_chunk(
     session: Callable[[], AbstractContextManager[psycopg.Connection]],
 ) -> TableChunk:
     """Plan the statement that reads a chunk of this table. An override statement is examined in a
-    transaction of `session`; raises as `copy_override`."""
+    transaction of `session`; raises the errors of `copy_override`."""
     names = [column.name for column in facts.columns]
     planned = TableChunk("", replace(table, leaves=()), leaf, condition)
     if chunk.kind is not ChunkKind.WHOLE:

@@ -21,7 +21,7 @@ from headrace.connectors.postgresql.replication.pgoutput_messages import (
     RelationMessage,
 )
 
-_MOST_OPTIONAL = 12
+_MAX_OPTIONAL = 12
 """Columns that a message may have or lack; with more of them nothing is certain."""
 
 
@@ -62,7 +62,7 @@ def _places(
     always = [c.number for c in changed if not c.generated and not listed]
     dropped = present.history.dropped
     optional += [number for number, by in dropped.items() if catalog.is_since(by, xid)]
-    if len(optional) > _MOST_OPTIONAL:
+    if len(optional) > _MAX_OPTIONAL:
         return
     yielded = set[tuple[int, ...]]()
     for last in sorted({*always, *optional, *fixed}):

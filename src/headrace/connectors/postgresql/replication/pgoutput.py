@@ -72,7 +72,7 @@ _OLD_KEY, _OLD_ROW, _NEW_ROW = ord("K"), ord("O"), ord("N")
 # Bytes of a frame before CopyData's content, and of log data before pgoutput's message.
 _HEAD, BODY = 5, 30
 # Bytes of a frame; changes have at least a relation, a tag and the number of columns.
-_KEEP_ALIVE_BYTES, _BEGIN_BYTES, _COMMIT_BYTES, _LEAST_CHANGE = 23, BODY + 21, BODY + 26, BODY + 8
+_KEEP_ALIVE_BYTES, _BEGIN_BYTES, _COMMIT_BYTES, _MIN_CHANGE = 23, BODY + 21, BODY + 26, BODY + 8
 
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
 
@@ -156,8 +156,8 @@ def _change(
         tag = load8(place)
         old = np.int64(0)
         new = np.int64(0)
-        is_full = tag == _OLD_ROW
-        if is_full or tag == _OLD_KEY:
+        has_old_row = tag == _OLD_ROW
+        if has_old_row or tag == _OLD_KEY:
             old = place + 1
             place = split_checked(old, end, columns, old_cells)
             if place < 0:
@@ -184,7 +184,7 @@ def _change(
             relation,
             old + shift if old else np.int64(0),
             new + shift if new else np.int64(0),
-            is_full,
+            has_old_row,
             old_cells,
             new_cells,
             lsn,
@@ -262,7 +262,7 @@ def index_frames(
         body = frame + BODY
         message = load8(body)
         if message == INSERT or message == UPDATE or message == DELETE:  # noqa: SIM109
-            if length < _LEAST_CHANGE or state[OPEN] == 0:
+            if length < _MIN_CHANGE or state[OPEN] == 0:
                 status = BROKEN
                 break
             oid = load32_be(body + 1)
@@ -303,4 +303,5 @@ def load_kernel() -> None:
     memory = np.zeros(key_kernel.SCRATCH, np.uint8)
     at = address_of(memory)
     index_frames(at, 0, 0, at, 0, at, 0, at, 0, at, 0, at, 0, at, address_of(state))
-    open_transaction(at, address_of(state))  # it has an entry: nothing is written
+    # The transaction has an entry already (TRANSACTION_ROW is 0, not -1), so nothing is written.
+    open_transaction(at, address_of(state))

@@ -62,7 +62,7 @@ class _Reader:
         return value
 
 
-MOST_COLUMNS = 1664
+MAX_COLUMNS = 1664
 """PostgreSQL's MaxTupleAttributeNumber; buffers for rows have room for as many columns."""
 
 
@@ -90,7 +90,7 @@ def parse_relation(body: bytes) -> RelationMessage:
         (oid,) = reader.take("I")
         schema, table = reader.text(), reader.text()
         identity, count = reader.take("BH")
-        if count > MOST_COLUMNS:
+        if count > MAX_COLUMNS:
             raise broken(f"a malformed relation message, which announces {count} columns")
         columns = []
         for _ in range(count):

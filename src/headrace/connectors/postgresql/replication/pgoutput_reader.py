@@ -87,6 +87,7 @@ class PgoutputReader(SegmentReader):
         self._acknowledged = 0
         self._status_due, self._reported = Deadline(0), -1
         self._position_asked = threading.Event()
+        self._unanswered_since: float | None = None
         self._has_backlog = False
         self._origin: str | None = None
         self._asks_catalogue = False
@@ -132,10 +133,12 @@ class PgoutputReader(SegmentReader):
             stream.wake()
 
     def answer(self) -> float:
-        """See LogReader: sends a status message, if it is due or something is new."""
+        """See LogReader: sends a status message, if it is due or something is new. The server
+        answers one that is due."""
         state, acknowledged = self.state, self._acknowledged
-        reply = self._position_asked.is_set()
-        due = self._status_due.is_over or bool(state[pgoutput.REPLY])
+        is_late = self._status_due.is_over
+        reply = self._position_asked.is_set() or is_late
+        due = is_late or bool(state[pgoutput.REPLY])
         if due or reply or acknowledged != self._reported:
             self._reported = acknowledged
             state[pgoutput.REPLY] = 0
@@ -143,6 +146,8 @@ class PgoutputReader(SegmentReader):
             written = max(int(state[pgoutput.WAL_END]), acknowledged)
             assert self._stream is not None
             self._stream.send_status(written, acknowledged, reply=reply)
+            if reply and self._unanswered_since is None:
+                self._unanswered_since = time.monotonic()
             self._status_due.restart(self._options.status_seconds)
         return self._status_due.remaining()
 
@@ -153,8 +158,15 @@ class PgoutputReader(SegmentReader):
             time.sleep(BACKLOG_PAUSE_SECONDS)
         self._stream.wait(seconds)
         size = self._stream.read_into(target)
+        if size:
+            self._unanswered_since = None
         self._has_backlog = size > BACKLOG_BYTES
         return size
+
+    def unanswered_seconds(self) -> float:
+        """See LogReader."""
+        since = self._unanswered_since
+        return 0.0 if since is None else time.monotonic() - since
 
     # -- segments -------------------------------------------------------------------------------
 

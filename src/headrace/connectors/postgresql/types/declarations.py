@@ -27,7 +27,7 @@ from headrace.relational.types.options import TypeOptions
 Maker = Callable[[int, PostgresTypeOptions], TypeDeclaration]
 """A function that makes the declaration of a type with a modifier."""
 
-_MOST_DIGITS = 6
+_MAX_DIGITS = 6
 
 
 def _fixed(declaration: TypeDeclaration) -> Maker:
@@ -46,7 +46,7 @@ def _timed(declare: Callable[[str, int], TypeDeclaration]) -> Maker:
     declares none."""
 
     def maker(typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
-        digits = typmod if 0 <= typmod <= _MOST_DIGITS else _MOST_DIGITS
+        digits = typmod if 0 <= typmod <= _MAX_DIGITS else _MAX_DIGITS
         return declare(options.time_precision_mode, digits)
 
     return maker
@@ -54,7 +54,7 @@ def _timed(declare: Callable[[str, int], TypeDeclaration]) -> Maker:
 
 def _interval(typmod: int, options: PostgresTypeOptions) -> TypeDeclaration:
     # The upper half of the modifier has the interval's fields.
-    digits = _MOST_DIGITS if typmod < 0 else min(typmod & 0xFFFF, _MOST_DIGITS)
+    digits = _MAX_DIGITS if typmod < 0 else min(typmod & 0xFFFF, _MAX_DIGITS)
     return durations.duration(options, digits)
 
 

@@ -38,7 +38,7 @@ class PostgresType:
     @property
     def is_character(self) -> bool:
         """Whether masks and hashes apply: character types, enums, and domains over them."""
-        facts, _ = self.facts.undomained()
+        facts, _ = self.facts.base_type()
         return facts.kind == "e" or (facts.schema == SYSTEM_SCHEMA and facts.name in _CHARACTER)
 
     @property
@@ -66,7 +66,7 @@ class PostgresType:
         """
         assert isinstance(options, PostgresTypeOptions)
         facts = self.facts
-        declaration = _declaration(*facts.undomained(self.typmod), options)
+        declaration = _declaration(*facts.base_type(self.typmod), options)
         if declaration is None:
             return None
         # Debezium looks up defaults by the names of built-in types and enums; a domain has another

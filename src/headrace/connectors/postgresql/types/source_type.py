@@ -20,7 +20,7 @@ _TIMES = {"time": 8, "timetz": 14, "timestamp": 22, "timestamptz": 28}
 def length_and_scale(facts: TypeFacts, typmod: int) -> tuple[int, int | None]:
     """Length and scale of a column; a numeric without precision has no scale. The driver does not
     know those of a domain in an array."""
-    facts, typmod = facts.undomained(typmod)
+    facts, typmod = facts.base_type(typmod)
     while facts.element is not None:
         facts = facts.element
     if facts.schema != SYSTEM_SCHEMA:

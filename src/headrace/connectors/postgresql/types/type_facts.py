@@ -28,7 +28,7 @@ class TypeFacts:
     typmod: int = NO_TYPMOD
     delimiter: str = ","
 
-    def undomained(self, typmod: int = NO_TYPMOD) -> tuple[TypeFacts, int]:
+    def base_type(self, typmod: int = NO_TYPMOD) -> tuple[TypeFacts, int]:
         """Return a domain's base type and its modifier, which the innermost of nested domains
         declares; any other type and `typmod` unchanged."""
         facts = self

@@ -64,8 +64,8 @@ _BINARY_BOOLEAN = int(Encoding.BINARY_BOOLEAN)
 _INT16, _INT32, _INT64 = int(Encoding.INT16_LE), int(Encoding.INT32_LE), int(Encoding.INT64_LE)
 _FLOAT32, _FLOAT64 = int(Encoding.FLOAT32_LE), int(Encoding.FLOAT64_LE)
 _BSON_TEXTS = int(Encoding.BSON_TEXTS)
-_MOST_PLAIN_SCALE = 6  # the largest scale of a BigDecimal whose text never has an exponent
-_MOST_LENGTH_BYTES = 5  # most bytes of a text's length in Avro
+_MAX_PLAIN_SCALE = 6  # the largest scale of a BigDecimal whose text never has an exponent
+_MAX_LENGTH_BYTES = 5  # most bytes of a text's length in Avro
 _TIMESTAMPTZ, _ISO_TIMESTAMP = int(Encoding.TIMESTAMPTZ), int(Encoding.ISO_TIMESTAMP)
 _ISO_DATE, _ISO_TIME = int(Encoding.ISO_DATE), int(Encoding.ISO_TIME)
 _DECIMAL_STRING, _BINARY_HEX = int(Encoding.DECIMAL_STRING), int(Encoding.BINARY_HEX)
@@ -93,9 +93,9 @@ def _put_time_text(address, length, code, parameter, out):
 
 @part
 def put_text(address, length, code, parameter, out):
-    """Write Java's text of a string; returns its end, or -1."""
+    """Write Java's text of a value that becomes a string; returns its end, or -1."""
     if code in (_DECIMAL_STRING, _DECIMAL):
-        if code == _DECIMAL and parameter > _MOST_PLAIN_SCALE:
+        if code == _DECIMAL and parameter > _MAX_PLAIN_SCALE:
             return np.int64(-1)
         end = put_decimal_string(address, length, parameter, out)
     elif code == _HEX:
@@ -185,7 +185,7 @@ def quote(begin, end):
 @part
 def _put_hex_bytes(address, length, out):
     r"""Write the bytes of `\x…`; -1 if a character is not hexadecimal."""
-    if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
+    if length < 2 or length & 1 or load16(address) != _HEX_MARK:
         return np.int64(-1)
     end = address + length
     address += 2
@@ -280,7 +280,7 @@ def put_value(form, kind, address, length, code, parameter, documents, out):
             end = _put_avro_binary(address, length, code, out)
         else:
             end = _put_avro_text(address, length, code, parameter, out)
-        begin = out + _MOST_LENGTH_BYTES
+        begin = out + _MAX_LENGTH_BYTES
     elif form == _RAW_FORM:
         if kind == BINARY:
             return copy(address, length, out) if code == _BYTES else np.int64(-1)

@@ -16,8 +16,8 @@ from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import load8, store8, store64
 from headrace.connect.kernels.text import POWERS_OF_TEN, count_leading_zeros, parse_digits
 from headrace.converters.json.kernels.numbers import (
-    MOST_DIGITS,
-    MOST_PADDING,
+    MAX_DIGITS,
+    MAX_PADDING,
     big_unscaled,
     find_point,
     put_raw_int,
@@ -76,7 +76,7 @@ def _put_digits(address, whole, fraction, padding, negative, out):
     """Write the unscaled value of the digits around a point and `padding` zeros after them."""
     count = whole + fraction + padding
     if count > 18:
-        if count > MOST_DIGITS or padding > MOST_PADDING:
+        if count > MAX_DIGITS or padding > MAX_PADDING:
             return np.int64(-1)
         limbs = out + whole + fraction + 32
         size = big_unscaled(address, whole, fraction, padding, negative, limbs)
@@ -101,7 +101,7 @@ def put_decimal_bytes(address, length, scale, out):
     if negative:
         address += 1
         length -= 1
-    if scale < 0 or scale > MOST_DIGITS:
+    if scale < 0 or scale > MAX_DIGITS:
         return np.int64(-1)
     whole = find_point(address, length)
     fraction = max(length - whole - 1, np.int64(0))
@@ -120,7 +120,7 @@ def put_variable_decimal_bytes(address, length, out):
         length -= 1
     whole = find_point(address, length)
     fraction = length - whole - 1
-    if whole < 1 or fraction == 0 or length > MOST_DIGITS:
+    if whole < 1 or fraction == 0 or length > MAX_DIGITS:
         return np.int64(-1)
     while fraction > 0 and load8(address + whole + fraction) == _ZERO:
         fraction -= 1

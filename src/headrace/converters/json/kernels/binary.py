@@ -28,8 +28,9 @@ _QUOTE, _LAST_OF_NAN, _LAST_OF_INFINITY = ord('"'), ord("N"), ord("y")
 
 
 @part
-def _put_number(text, end):
-    """The text of a floating-point number, in quotes where JSON has no such number."""
+def _quote_non_finite(text, end):
+    """Put quotes around a float's text if JSON has no such number (NaN, Infinity); return its
+    end."""
     if load8(end - 1) in (_LAST_OF_NAN, _LAST_OF_INFINITY):
         length = end - text
         for place in range(text + length, text, -1):
@@ -54,7 +55,7 @@ def encode_binary(address, length, code, out):
     if code == _INT64 and length == 8:
         return put_int(load64(address), out)
     if code == _FLOAT64 and length == 8:
-        return _put_number(out, put_double(load64(address), out))
+        return _quote_non_finite(out, put_double(load64(address), out))
     if code == _BYTES and length >= 0:
         return put_bytes(address, length, out)
     if code == _INT32 and length == 4:
@@ -62,7 +63,7 @@ def encode_binary(address, length, code, out):
     if code == _INT16 and length == 2:
         return put_int((load16(address) ^ 0x8000) - 0x8000, out)
     if code == _FLOAT32 and length == 4:
-        return _put_number(out, put_single(load32(address), out))
+        return _quote_non_finite(out, put_single(load32(address), out))
     if code == _BOOLEAN and length == 1 and load8(address) <= 1:
         return put_boolean(load8(address) == 1, out)
     if code == _BINARY_HEX and length >= 0:

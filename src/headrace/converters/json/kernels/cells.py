@@ -55,7 +55,7 @@ _TIMESTAMPTZ, _BIT1 = int(Encoding.TIMESTAMPTZ), int(Encoding.BIT1)
 _TIME_NS, _TIMESTAMP_NS = int(Encoding.TIME_NS), int(Encoding.TIMESTAMP_NS)
 _ISO_DATE, _ISO_TIME = int(Encoding.ISO_DATE), int(Encoding.ISO_TIME)
 _ISO_TIMESTAMP, _HEX = int(Encoding.ISO_TIMESTAMP), int(Encoding.HEX)
-_MOST_NANOS_IN_MICROS = (2**63 - 1) // 1000
+_MAX_NANOS_IN_MICROS = (2**63 - 1) // 1000
 _NUMERIC_DOUBLE = int(Encoding.NUMERIC_DOUBLE)
 _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
 _TRUNCATED_STRING = int(Encoding.TRUNCATED_STRING)
@@ -146,7 +146,7 @@ def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
         value = time_micros(address, whole)
     if nanos < 0 or value == NO_TIME:
         return np.int64(NO_TIME)
-    if value >= _MOST_NANOS_IN_MICROS or value <= -_MOST_NANOS_IN_MICROS:
+    if value >= _MAX_NANOS_IN_MICROS or value <= -_MAX_NANOS_IN_MICROS:
         return np.int64(NO_TIME)
     return value * 1000 + nanos * POWERS_OF_TEN[3 - more]
 

@@ -44,8 +44,8 @@ from headrace.converters.instructions import (
     IS_NULL,
     KEEP,
     KEPT,
+    MAX_TEXT_BYTES,
     MISSING,
-    MOST_TEXT_BYTES,
     NO_VALUE,
     NULL_LENGTH,
     NULL_TEXT,
@@ -170,7 +170,7 @@ def _keep(at, begin, end, state):
     """Keep the text between two addresses for the next rows of the transaction."""
     text = load64(at + A)
     length = end - begin
-    if length <= MOST_TEXT_BYTES:
+    if length <= MAX_TEXT_BYTES:
         copy(begin, length, text + TEXT_BEGIN)
         store64(text + TEXT_BYTE_COUNT, length)
         store64(text + TEXT_NUMBER, state[TRANSACTION])

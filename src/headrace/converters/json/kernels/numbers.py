@@ -36,9 +36,9 @@ _DASH, _POINT, _QUOTE, _ZERO = ord("-"), ord("."), ord('"'), ord("0")
 _COLON, _BRACE, _PAD = ord(":"), ord("}"), ord("=")
 _PADS = as_word(b"==")
 _SCALE, _VALUE = as_word(b'{"scale"'), as_word(b',"value"')
-MOST_DIGITS = 1024
-_MOST_FRACTION = 16383  # of any numeric
-MOST_PADDING = 8
+MAX_DIGITS = 1024
+_MAX_FRACTION = 16383  # of any numeric
+MAX_PADDING = 8
 
 
 @part
@@ -184,7 +184,7 @@ def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ig
     """Write base64 of the digits around a point and `padding` zeros after them."""
     count = whole + fraction + padding
     if count > 18:
-        if count > MOST_DIGITS or padding > MOST_PADDING:
+        if count > MAX_DIGITS or padding > MAX_PADDING:
             return np.int64(-1)
         return _put_big_decimal(address, whole, fraction, padding, negative, out)
     value = parse_digits(address, whole)
@@ -203,7 +203,7 @@ def put_decimal(address, length, scale, out):  # type: ignore[no-untyped-def]
     if negative:
         address += 1
         length -= 1
-    if scale < 0 or scale > MOST_DIGITS:
+    if scale < 0 or scale > MAX_DIGITS:
         return np.int64(-1)
     if scale == 0:
         whole, fraction = length, np.int64(0)
@@ -226,7 +226,7 @@ def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
         length -= 1
     whole = find_point(address, length)
     fraction = length - whole - 1
-    if whole < 1 or fraction == 0 or length > MOST_DIGITS:
+    if whole < 1 or fraction == 0 or length > MAX_DIGITS:
         return np.int64(-1)
     while fraction > 0 and load8(address + whole + fraction) == _ZERO:
         fraction -= 1
@@ -255,7 +255,7 @@ def _is_zero(address, length):  # type: ignore[no-untyped-def]
 @part
 def put_decimal_string(address, length, scale, out):  # type: ignore[no-untyped-def]
     """Plain decimal text in quotes; its fraction must have `scale` digits unless that is -1."""
-    if scale > _MOST_FRACTION:
+    if scale > _MAX_FRACTION:
         return np.int64(-1)
     first = address
     if length > 0 and load8(address) == _DASH:

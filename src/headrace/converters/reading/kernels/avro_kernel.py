@@ -38,18 +38,18 @@ from headrace.converters.reading.kernels.json_kernel import (
     put_integer,
 )
 
-_MOST_DEPTH = 48
+_MAX_DEPTH = 48
 _FRAME_BYTES = 16
-_frames = stack_memory(_MOST_DEPTH * _FRAME_BYTES)
+_frames = stack_memory(_MAX_DEPTH * _FRAME_BYTES)
 _FAILED = np.int64(-1)
-_MOST_SHIFT = 63
+_MAX_SHIFT = 63
 
 
 @part
 def _long(place, end):
     """Read a zig-zag integer; returns it, and the address after it."""
     value, shift = np.int64(0), np.int64(0)
-    while place < end and shift <= _MOST_SHIFT:
+    while place < end and shift <= _MAX_SHIFT:
         byte = load8(place)
         value |= (byte & 0x7F) << shift
         place += 1
@@ -166,7 +166,7 @@ def parse_avro(field, place, end, cells, numbers, booleans):
             is_null = branch == load64(field + UNION)
         if not is_null:
             if load64(field + KIND) == STRUCT:
-                if depth == _MOST_DEPTH:
+                if depth == _MAX_DEPTH:
                     return _FAILED
                 if column >= 0:
                     put_cell(cell, BINARY, booleans + 1, 1)

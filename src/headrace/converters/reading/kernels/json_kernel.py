@@ -63,9 +63,9 @@ from headrace.converters.reading.fields import (
 
 NUMBER_BYTES = 96
 """Space for a number of each column: binary, or the text of a decimal."""
-_MOST_DEPTH = 48
+_MAX_DEPTH = 48
 _FRAME_BYTES = 16
-_frames = stack_memory(_MOST_DEPTH * _FRAME_BYTES)
+_frames = stack_memory(_MAX_DEPTH * _FRAME_BYTES)
 _DASH, _POINT, _ZERO, _LARGE_E, _PAD, _LETTER_U = map(ord, "-.0E=u")
 _TRUE, _ALSE, _NULL_WORD = as_word(b"true"), as_word(b"alse"), as_word(b"null")
 _NAN, _INFINITY = as_word(b'NaN"'), as_word(b"Infinity")
@@ -74,7 +74,7 @@ _NAN_32, _NAN_64 = _BITS_OF_NAN[32], _BITS_OF_NAN[64]
 _INFINITE_32, _INFINITE_64 = 0x7F800000, 0x7FF0000000000000
 _SIGN_32, _SIGN_64 = 0x80000000, -(1 << 63)
 _FAILED = np.int64(-1)
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 # The six bits of each character of base64; 64 for others.
 _SEXTETS = np.full(256, 64, np.int64)
@@ -233,16 +233,16 @@ def put_decimal(address, length, scale, out):
 
 
 _SMALLEST = np.iinfo(np.int64).min
-_MOST_DECIMAL_BYTES = 8
+_MAX_DECIMAL_BYTES = 8
 
 
 @part
 def put_decimal_cell(cell, address, length, scale, number):
     """Write a decimal's cell from its bytes, its text in `number`; returns whether the kernel
     supports it."""
-    if length < 1 or length > _MOST_DECIMAL_BYTES:
+    if length < 1 or length > _MAX_DECIMAL_BYTES:
         return False
-    if length == _MOST_DECIMAL_BYTES and load8(address) == 0x80:
+    if length == _MAX_DECIMAL_BYTES and load8(address) == 0x80:
         return False  # may be the smallest integer, which has no opposite
     put_cell(cell, TEXT, number, put_decimal(address, length, scale, number) - number)
     return True
@@ -276,7 +276,7 @@ def _integer(place, end, cell, size, number):
         place += 1
     stop = digits_end(place, end)
     count = stop - place
-    if count < 1 or count > _MOST_DIGITS or (count > 1 and load8(place) == _ZERO):
+    if count < 1 or count > _MAX_DIGITS or (count > 1 and load8(place) == _ZERO):
         return _FAILED
     if stop < end and (load8(stop) == _POINT or load8(stop) | 32 == 101):
         return _FAILED
@@ -424,7 +424,7 @@ def parse_json(field, place, end, cells, numbers, spare, booleans):
                 return _FAILED
             place += 4
         elif load64(field + KIND) == STRUCT:
-            if load8(place) != OPEN_OBJECT or depth == _MOST_DEPTH:
+            if load8(place) != OPEN_OBJECT or depth == _MAX_DEPTH:
                 return _FAILED
             if column >= 0:
                 put_cell(cell, BINARY, booleans + 1, 1)

@@ -11,9 +11,9 @@ from headrace.connect.kernels.memory import copy, load8, load32, load64, store8,
 
 NULL = 0
 _OBJECT, _ARRAY = 2, 3  # basic types, the low two bits of a value's first byte
-_MOST_SHORT = 63  # bytes of a short string
+_MAX_SHORT = 63  # bytes of a short string
 _SHORT_STRING = 1
-_MOST_SMALL = 255  # elements whose number takes one byte
+_MAX_SMALL = 255  # elements whose number takes one byte
 
 HEAD_BYTES = 5
 """The most bytes of a text, object or array before its offsets."""
@@ -70,7 +70,7 @@ def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
         if load8(valid + i):
             start = offsets[i]
             length = offsets[i + 1] - start
-            if is_string and length <= _MOST_SHORT:
+            if is_string and length <= _MAX_SHORT:
                 store8(out, length << 2 | _SHORT_STRING)
                 out += 1
             else:
@@ -89,7 +89,7 @@ def put_objects(children, fields, ids, id_size, valid, count, ends, out):
     and bytes of each field, `ids` (int64) the fields' numbers in the metadata, both in the order of
     names."""
     begin = out
-    is_large = fields > _MOST_SMALL
+    is_large = fields > _MAX_SMALL
     store64(ends, 0)
     for i in range(count):
         if load8(valid + i) == 0:
@@ -136,7 +136,7 @@ def put_lists(ids, id_size, offsets, child_ends, child_data, valid, count, ends,
         first, last = offsets[i], offsets[i + 1]
         start = child_ends[first]
         length = child_ends[last] - start
-        is_large = last - first > _MOST_SMALL
+        is_large = last - first > _MAX_SMALL
         offset_size = _size_of(length)
         if id_size:
             flags = offset_size - 1 | (id_size - 1) << 2 | is_large << 4

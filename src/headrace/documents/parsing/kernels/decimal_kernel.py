@@ -23,8 +23,8 @@ from headrace.documents.parsing.kernels.string_kernel import QUOTE, begins_with,
 
 _DASH, _PLUS, _POINT, _ZERO, _NINE = map(ord, "-+.09")
 _SMALL_E = ord("e")
-_HALF, _MOST_DIGITS = 17, 34
-_MOST_EXPONENT = 6111
+_HALF, _MAX_DIGITS = 17, 34
+_MAX_EXPONENT = 6111
 _SIGN = -(1 << 63)
 _NAN, _INFINITY = token('NaN"'), token('Infinity"')
 _NAN_WORD, _INFINITY_WORD = 0x7C << 56, 0x78 << 56
@@ -57,7 +57,7 @@ def put_decimal(place, end, out):
         byte = load8(place)
         if byte == _POINT and not has_point:
             has_point = True
-        elif _ZERO <= byte <= _NINE and count < _MOST_DIGITS:
+        elif _ZERO <= byte <= _NINE and count < _MAX_DIGITS:
             if count < _HALF:
                 first = 10 * first + byte - _ZERO
             else:
@@ -83,7 +83,7 @@ def put_decimal(place, end, out):
             return np.int64(0)
         exponent += -power if byte == _DASH else power
     is_ended = place < end and load8(place) == QUOTE
-    if not is_ended or exponent < -EXPONENT_BIAS or exponent > _MOST_EXPONENT:
+    if not is_ended or exponent < -EXPONENT_BIAS or exponent > _MAX_EXPONENT:
         return np.int64(0)
     high = np.int64(0)
     if count > _HALF:

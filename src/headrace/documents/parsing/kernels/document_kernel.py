@@ -23,7 +23,7 @@ from headrace.documents.bson import (
     DOUBLE,
     INT32,
     INT64,
-    MOST_DEPTH,
+    MAX_DEPTH,
     NULL,
     STRING,
 )
@@ -64,12 +64,12 @@ _NULL, _TRUE, _FALSE = map(token, ("null", "true", "false"))
 _SMALL_N, _SMALL_T, _SMALL_F, _LARGE_N, _LARGE_I, _DASH = map(ord, "ntfNI-")
 _NAN_BITS, _INFINITY_BITS, _NEGATIVE = 0x7FF8 << 48, 0x7FF0 << 48, -(1 << 63)
 _ZERO = ord("0")
-_MOST_PROBES = 32
+_MAX_PROBES = 32
 
 # A frame: the start of the enclosing container, the byte that closes it, and its next index.
 _FRAME = 24
 _START, _CLOSE, _INDEX = range(0, _FRAME, 8)
-_allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
+_allocate_frames = stack_memory(_FRAME * MAX_DEPTH)
 
 
 @inlined_part
@@ -79,7 +79,7 @@ def _is_new_name(names, mask, number, start, name, length):
     key = hash_bytes(start, name, length)
     # The low bits of a product hardly depend on the last bytes.
     at = mix(key, 0) & mask
-    for _ in range(_MOST_PROBES):
+    for _ in range(_MAX_PROBES):
         place = names + NAME_BYTES * at
         if load64(place) != number:
             store64(place, number)
@@ -181,7 +181,7 @@ def parse_text(place, end, out, out_end, names, mask, number):
         store8(kind_place, kind)
         opens = False
         if is_array or kind == DOCUMENT:
-            if depth == MOST_DEPTH:
+            if depth == MAX_DEPTH:
                 return np.int64(PLAIN)
             frame = frames + _FRAME * depth
             store64(frame + _START, start)

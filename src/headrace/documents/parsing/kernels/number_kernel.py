@@ -25,11 +25,11 @@ from headrace.connect.kernels.text import (
 
 _DASH, _PLUS, _POINT, _ZERO, _NINE = map(ord, "-+.09")
 _SMALL_E = ord("e")
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 """Digits that always fit into 64 bits without a sign."""
-_LEAST_POWER, _LARGEST_POWER = -342, 308
+_MIN_POWER, _LARGEST_POWER = -342, 308
 _SMALLEST = -(1 << 63)
-_FRACTION_BITS, _MOST_EXPONENT, _EXPONENT_BIAS = 52, 0x7FF, 1023
+_FRACTION_BITS, _MAX_EXPONENT, _EXPONENT_BIAS = 52, 0x7FF, 1023
 _LAST_NINE_BITS = (1 << 9) - 1
 _EXACT_DIGITS = 1 << 53
 
@@ -49,14 +49,14 @@ def _power_words(exponent: int) -> tuple[int, int]:
     return (words[0] - (1 << 64) * (words[0] >> 63), words[1] - (1 << 64) * (words[1] >> 63))
 
 
-_POWERS = np.array([_power_words(q) for q in range(_LEAST_POWER, _LARGEST_POWER + 1)], np.int64)
+_POWERS = np.array([_power_words(q) for q in range(_MIN_POWER, _LARGEST_POWER + 1)], np.int64)
 _TENS = np.array([float(10**i) for i in range(23)])
 
 
 @part
 def _digits(place, end, value):
     """Read the digits from `place` on and append them to `value`; returns it, and the place after
-    them. More than `_MOST_DIGITS` digits wrap."""
+    them. More than `_MAX_DIGITS` digits wrap."""
     while place < end:
         byte = load8(place)
         if byte < _ZERO or byte > _NINE:
@@ -76,7 +76,7 @@ def parse_integer(place, end):
         start += 1
     value, place = _digits(start, end, np.int64(0))
     count = place - start
-    if count == 0 or count > _MOST_DIGITS or (load8(start) == _ZERO and count > 1):
+    if count == 0 or count > _MAX_DIGITS or (load8(start) == _ZERO and count > 1):
         return np.int64(0), np.int64(0)
     if value < 0:
         # 19 digits without a sign; of the numbers beyond int64 only one fits with a sign.
@@ -90,11 +90,11 @@ def parse_integer(place, end):
 def _nearest_double(digits, exponent):
     """The bits of the double nearest to `digits` (64 bits without a sign, not 0) times ten to the
     power of `exponent`; -1 if it is not a normal double."""
-    if exponent < _LEAST_POWER or exponent > _LARGEST_POWER:
+    if exponent < _MIN_POWER or exponent > _LARGEST_POWER:
         return np.int64(-1)
     zeros = count_leading_zeros(digits)
     digits <<= zeros
-    power = exponent - _LEAST_POWER
+    power = exponent - _MIN_POWER
     low = wrapping_multiply(digits, _POWERS[power, 0])
     high = multiply_high_unsigned(digits, _POWERS[power, 0])
     if high & _LAST_NINE_BITS == _LAST_NINE_BITS:
@@ -115,7 +115,7 @@ def _nearest_double(digits, exponent):
     if mantissa >= 2 << _FRACTION_BITS:
         mantissa = np.int64(1 << _FRACTION_BITS)
         biased += 1
-    if biased >= _MOST_EXPONENT:
+    if biased >= _MAX_EXPONENT:
         return np.int64(-1)
     return biased << _FRACTION_BITS | (mantissa & ((1 << _FRACTION_BITS) - 1))
 
@@ -169,7 +169,7 @@ def parse_number(place, end):
         if place == power_start or place - power_start > 4:
             return False, np.int64(0), np.int64(0)
         exponent += -power if sign == _DASH else power
-    if count > _MOST_DIGITS:
+    if count > _MAX_DIGITS:
         return False, np.int64(0), np.int64(0)
     bits = _double(digits, exponent)
     if bits < 0:

@@ -57,7 +57,7 @@ _LONG = token('"$numberLong"')
 _TYPE, _BASE64, _SUBTYPE = map(token, ('"$type"', '"base64"', '"subType"'))
 _OPTIONS, _PATTERN, _NEW_OPTIONS = map(token, ('"$options"', '"pattern"', '"options"'))
 _TIME, _INCREMENT = map(token, ('"t"', '"i"'))
-_MOST_OPTIONS = 16
+_MAX_OPTIONS = 16
 _MILLIS_PER_DAY = 86_400_000
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -352,7 +352,7 @@ def _put_timestamp(place, end, out):
 @part
 def _sort_options(start, stop):
     """Sort the letters between two places; returns whether they are ASCII, and few enough."""
-    if stop - start > _MOST_OPTIONS:
+    if stop - start > _MAX_OPTIONS:
         return False
     for i in range(start, stop):
         byte = load8(i)

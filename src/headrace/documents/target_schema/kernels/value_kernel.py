@@ -57,7 +57,7 @@ from headrace.documents.bson import (
     UNDEFINED,
 )
 from headrace.documents.kernels.scalars import (
-    MOST_ISO_MILLIS,
+    MAX_ISO_MILLIS,
     put_decimal128,
     put_iso_date,
     put_library_double,
@@ -95,8 +95,8 @@ SPARE_PER_VALUE = 192
 """The most bytes written for a value, not counting copies of it."""
 
 _MILLIS_PER_DAY = 86_400_000
-_MOST_MILLIS = ((1 << 63) - 1) // 1000
-_MOST_DAY = (1 << 31) - 1
+_MAX_MILLIS = ((1 << 63) - 1) // 1000
+_MAX_DAY = (1 << 31) - 1
 _EXACT = 1 << 53
 _TWO_TO_63 = 2.0**63
 _TRUE, _FALSE = as_word(b"true"), as_word(b"false")
@@ -361,7 +361,7 @@ def _to_text(kind, place, size, target, spare):
         spare += 4 if is_true else 5
     elif kind == DATE:
         millis = load64(place)
-        if 0 <= millis <= MOST_ISO_MILLIS:
+        if 0 <= millis <= MAX_ISO_MILLIS:
             spare = put_iso_date(millis, spare)
         else:
             spare = put_int(millis, spare)
@@ -386,12 +386,12 @@ def _to_moment(kind, place, is_day, target, spare):
         store64(target, CONFLICT)
         return spare
     if not is_day:
-        if not -_MOST_MILLIS <= millis <= _MOST_MILLIS:
+        if not -_MAX_MILLIS <= millis <= _MAX_MILLIS:
             store64(target, CONFLICT)
             return spare
         return _put_integer(millis, 8, target, spare)
     days = millis // _MILLIS_PER_DAY
-    if days * _MILLIS_PER_DAY != millis or not -_MOST_DAY <= days <= _MOST_DAY:
+    if days * _MILLIS_PER_DAY != millis or not -_MAX_DAY <= days <= _MAX_DAY:
         store64(target, CONFLICT)
         return spare
     return _put_integer(days, 4, target, spare)

@@ -14,7 +14,8 @@ HEAD_BYTES = 5
 schema's id."""
 _BYTES = pa.large_binary()
 _NOTHING = pa.scalar(b"", _BYTES)
-_MOST_LONG = 10
+_LONG_BYTES = 10
+"""The most bytes of an encoded long."""
 
 
 def encode_events(
@@ -39,10 +40,10 @@ def longs(numbers: np.ndarray, present: np.ndarray | None = None) -> pa.Array:
     """Encode numbers (int64) as Avro's longs, each as bytes (large_binary); empty if not
     `present`."""
     zigzag = ((numbers << 1) ^ (numbers >> 63)).astype(np.int64).view(np.uint64)
-    shifts = np.arange(_MOST_LONG, dtype=np.uint64) * np.uint64(7)
+    shifts = np.arange(_LONG_BYTES, dtype=np.uint64) * np.uint64(7)
     groups = zigzag[:, np.newaxis] >> shifts
     lengths = np.maximum((groups != 0).sum(axis=1), 1)
-    places = np.arange(_MOST_LONG)
+    places = np.arange(_LONG_BYTES)
     more = places < (lengths - 1)[:, np.newaxis]
     written = (groups & np.uint64(0x7F)).astype(np.uint8) | np.where(more, 0x80, 0).astype(np.uint8)
     used = places < lengths[:, np.newaxis]
@@ -92,7 +93,7 @@ def _optional(column: pa.Array, role: RoleSchema) -> list[pa.Array]:
     if role.described == "null":
         return []
     present, content = _present(column), _bytes(column)
-    if role.text:
+    if role.text:  # a value with a schema has the head of Confluent's serializer
         content = pc.binary_replace_slice(content, 0, HEAD_BYTES, b"")
     branch = b"" if role.is_union else b"\x02"
     parts = [_flags(present, branch, role.absent)]

@@ -44,7 +44,7 @@ from headrace.sinks.replicas.runners import HereRunner, Runner
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-_MOST_SHARES = 1024
+_MAX_SHARES = 1024
 """The maximum number of shares into which a bucket is divided."""
 
 
@@ -420,7 +420,7 @@ def _groups_of_keys(batch: Batch, tasks: int) -> list[SomeKeys | None]:
         return [None]
     if tasks <= BUCKETS:
         return [SomeKeys(frozenset(range(first, BUCKETS, tasks))) for first in range(tasks)]
-    shares = min(-(-tasks // BUCKETS), _MOST_SHARES)
+    shares = min(-(-tasks // BUCKETS), _MAX_SHARES)
     return [
         SomeKeys(frozenset([bucket]), share, shares)
         for bucket in range(BUCKETS)

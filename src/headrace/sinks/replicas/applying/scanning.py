@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headrace.sinks.replicas.lake import DataFile, Storage
 
-LEAST_ROWS, MOST_ROWS, ROWS_PER_KEY = 1 << 20, 1 << 24, 8
+MIN_ROWS, MAX_ROWS, ROWS_PER_KEY = 1 << 20, 1 << 24, 8
 """How many rows are looked up at a time: fewer rows take less memory, but each lookup builds a hash
 table of the keys."""
 _BYTES_PER_ROW = 64
@@ -30,13 +30,15 @@ time."""
 
 @dataclass(frozen=True)
 class Scan:
-    """The result of a scan: the positions of live rows of the keys, by file, without files that
-    have none; the values of the rows that were needed (None: no row was); and the numbers (in the
-    KeySet) of the keys that have a row."""
+    """The result of a scan for keys."""
 
     positions: Mapping[str, BitMap]
+    """Positions of live rows with one of the keys, by file; files without such rows are left
+    out."""
     kept: pa.Table | None
+    """The values of the rows that were needed; None: no row was."""
     found: BitMap
+    """The numbers, in the KeySet, of the keys that have a row."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def scan(
     is_unique: bool = True,
 ) -> Scan:
     """Find the live rows of distinct keys (the columns of the table's key), and for some of them
-    the values of columns. Row groups whose statistics exclude every key are not read.
+    the values of columns: `needed` has these keys, and the names of the columns. Row groups whose
+    statistics exclude every key are not read.
 
     Raises HeadraceError("replicas.key_not_unique") for a key with more than one live row, unless
     `is_unique` is false: then all of its rows are found. Raises ("replicas.key_not_in_file") for a
@@ -111,7 +114,7 @@ class _Scanning:
         self._is_unique = is_unique
         self._keys = keys
         self._names = storage.schema.key
-        self._most = min(max(LEAST_ROWS, ROWS_PER_KEY * len(keys)), MOST_ROWS)
+        self._most = min(max(MIN_ROWS, ROWS_PER_KEY * len(keys)), MAX_ROWS)
         self._defaults = defaults
         self._table = table
         self._columns = needed[1] if needed else ()

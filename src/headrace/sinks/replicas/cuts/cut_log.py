@@ -27,7 +27,7 @@ CUTS = "cuts.jsonl"
 _VERSION = 1
 _MARGIN = timedelta(minutes=10)
 """The time by which versions outlive a cut, for readers that have just chosen it."""
-_MOST_UNLISTED = 100
+_MAX_UNLISTED = 100
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class CutLog:
         cut = replace(cut, recorded_ms=max([cut.recorded_ms, *self._recorded[-1:]]))
         unlisted = _unlisted(self._recorded, cut.recorded_ms - self._keep_ms)
         is_next = last is not None and last.batch < cut.batch
-        is_long = unlisted > max(_MOST_UNLISTED, len(self._recorded) // 2)
+        is_long = unlisted > max(_MAX_UNLISTED, len(self._recorded) // 2)
         with using_state(self._state):
             if self._is_whole and is_next and not is_long:
                 self._is_whole = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.sinks.replicas.lake import Column, DataFile, Storage
 
-_BATCH_BYTES, _LEAST_ROWS, _MOST_ROWS = 4 << 20, 16, 2048
+_BATCH_BYTES, _MIN_ROWS, _MAX_ROWS = 4 << 20, 16, 2048
 """The approximate size of a batch of rows in a file, and the least and greatest number of its
 rows."""
 
@@ -133,7 +133,7 @@ class DataFileReader:
         size = sum(self.bytes_of(present, group) for group in groups)
         # The size in memory may be larger than in the file, which stores repeated values once.
         most = _BATCH_BYTES * sum(self.group_rows) // max(size, 1)
-        batches = self._parquet.iter_batches(max(_LEAST_ROWS, min(most, _MOST_ROWS)), columns=names)
+        batches = self._parquet.iter_batches(max(_MIN_ROWS, min(most, _MAX_ROWS)), columns=names)
         while True:
             with answering(self._file.path):
                 batch = next(batches, None)

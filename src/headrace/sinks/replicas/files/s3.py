@@ -30,7 +30,7 @@ _FINAL = (
     "SIGNATURE_DOES_NOT_MATCH",
 )
 """Errors that a repeated request does not change."""
-_MOST_SHOWN = 500
+_MAX_SHOWN = 500
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def answer(error: Exception) -> str:
     """Return the error of S3 on one line, without the text that Arrow adds."""
     text = str(error)
     match = _ANSWER.search(text)
-    return without_passwords(" ".join((match[0] if match else text).split()))[:_MOST_SHOWN]
+    return without_passwords(" ".join((match[0] if match else text).split()))[:_MAX_SHOWN]
 
 
 @lru_cache(maxsize=16)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import HeadraceError
+from headrace.findings import counted
 from headrace.sinks.replicas.keys import ABSENT, KeySet
 from headrace.sinks.replicas.verifying.digests import key_digests, row_digests
 from headrace.sinks.replicas.verifying.progress import (
@@ -52,13 +53,13 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import LakeTable
     from headrace.snapshots.incremental.rows import ChunkRows
 
-_MOST_SUSPECTS, _MOST_BYTES, _SETTLE_SECONDS = 50_000, 64 << 20, 30.0
+_MAX_SUSPECTS, _MAX_BYTES, _SETTLE_SECONDS = 50_000, 64 << 20, 30.0
 """The numbers of rows that seem to differ, and of their bytes, and the seconds since the first of
 them, after which they are checked."""
 _ROUNDS = 6
 """How often a row is checked."""
 _REPORT_SECONDS, _KEEP_SECONDS = 30.0, 5.0
-_MOST_KEYS = 500
+_MAX_KEYS = 500
 """The most rows that a repair copies by their keys; if more differ, it copies the whole table."""
 
 
@@ -138,7 +139,7 @@ class TableComparison:
             return
         self._state.forget()
         self._request.report(
-            f"{self._table.name}: reading {self._initial.rows:,} rows of the replica"
+            f"{self._table.name}: reading {counted(self._initial.rows, 'row')} of the replica"
         )
         self._index = RowIndex.build(self._state.index, self._checked(self._initial.digests()))
         self._keep()
@@ -191,7 +192,7 @@ class TableComparison:
         now = time.monotonic()
         if self._pending:
             is_due = now - self._pending_since > _SETTLE_SECONDS
-            is_much = self._pending_rows > _MOST_SUSPECTS or self._pending_bytes > _MOST_BYTES
+            is_much = self._pending_rows > _MAX_SUSPECTS or self._pending_bytes > _MAX_BYTES
             if is_due or is_much:
                 self._settle_pending()
         elif now - self._kept > _KEEP_SECONDS:
@@ -337,7 +338,7 @@ class TableComparison:
     def _look_at_surplus(self) -> None:
         """Check the rows of the index that belong to no row of the source."""
         changed: list[tuple[pa.Table, list[tuple[RowPlace, ...]]]] = []
-        for numbers in pieces(self._index.unseen(), _MOST_SUSPECTS):
+        for numbers in pieces(self._index.unseen(), _MAX_SUSPECTS):
             keys = self._initial.keys_at(self._index.by_file(numbers))
             if keys is None:
                 raise _files_gone(str(self._table.name))
@@ -390,7 +391,7 @@ class TableComparison:
                 kind in (DifferenceKind.MISSING, DifferenceKind.DIFFERENT) and chunk is not None
             )
             count = sum(map(len, keys.values()))
-            if not is_one_by_one or count >= _MOST_KEYS or chunk is None:
+            if not is_one_by_one or count >= _MAX_KEYS or chunk is None:
                 keys = None
             else:
                 of_table = (*keys.get(chunk.table, ()), tuple(key.values()))

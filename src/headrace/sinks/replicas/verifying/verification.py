@@ -46,7 +46,7 @@ from headrace.spark.state_folder import locked
 
 _FOLDER, _STOPPED = "verify", "stopped"
 _NOT_COMPARED = "replicas.not_compared"
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 _ENDS = frozenset({"replicas.query_behind", "replicas.not_copied_yet"})
 """Codes of errors that concern more than one table."""
 
@@ -131,7 +131,7 @@ class _Verification:
         notes: list[str] = []
         state = ComparisonState(self._folder, name)
         try:
-            for attempt in range(1, _MOST_TRIES + 1):
+            for attempt in range(1, _MAX_TRIES + 1):
                 table = self._table(name)
                 columns = self._columns(table, schemas, notes)
                 source = SourceRows(self._config, self.options, self.current)
@@ -144,7 +144,7 @@ class _Verification:
                     break
                 except (HeadraceError, FileNotFoundError) as error:
                     is_gone = getattr(error, "code", FILES_GONE) == FILES_GONE
-                    if not is_gone or attempt == _MOST_TRIES:
+                    if not is_gone or attempt == _MAX_TRIES:
                         raise
                     state.forget()
         except HeadraceError as error:

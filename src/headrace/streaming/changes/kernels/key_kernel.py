@@ -34,7 +34,7 @@ from headrace.connect.kernels.text import hash_bytes, mix
 COLUMN_WORDS = 8
 _COLUMN_SIZE = 8 * COLUMN_WORDS
 
-MOST_COLUMNS = 4096  # the largest number of a table's columns
+MAX_COLUMNS = 4096  # the largest number of a table's columns
 
 _QUOTE = ord('"')
 AS_SENT = -1
@@ -53,7 +53,7 @@ GROWTH, SLACK = 8, 512
 # the latter by a form (HASH_ID), if there are such columns; and per text the cell's address, the
 # key column's address, the text's address (0: missing) and its length (the cell's, while it is
 # missing).
-CELLS = CELL_BYTES * MOST_COLUMNS
+CELLS = CELL_BYTES * MAX_COLUMNS
 _LARGEST_CELL = 6000
 _TEXT_BYTES = GROWTH * _LARGEST_CELL + SLACK + PADDING
 _FIRST_TEXT = 2 * CELLS
@@ -64,8 +64,8 @@ CALLED = RENDERED + 16
 ENCODE_CELL, PUT_DOCUMENT, HASH_ID, _CALLED_WORDS = range(4)  # words at CALLED
 ENTRIES = CALLED + 8 * _CALLED_WORDS
 ENTRY_WORDS = 4
-_MOST_ENTRIES = 2 * MOST_COLUMNS
-SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
+_MAX_ENTRIES = 2 * MAX_COLUMNS
+SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MAX_ENTRIES
 
 _call5, _call6 = caller_of(5), caller_of(6)
 
@@ -82,7 +82,7 @@ def _rendered(scratch, column, address, length):
                 return load64(entry + 16), load64(entry + 24)
             return np.int64(0), np.int64(_LACKING)
     store64(scratch + LACKING, 1)
-    if count < _MOST_ENTRIES:
+    if count < _MAX_ENTRIES:
         entry = scratch + ENTRIES + 8 * ENTRY_WORDS * count
         store64(entry, address)
         store64(entry + 8, column)

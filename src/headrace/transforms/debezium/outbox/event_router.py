@@ -25,7 +25,7 @@ from headrace.transforms.debezium.outbox.structs import ExpandedPayload, split_p
 from headrace.transforms.example import Example
 from headrace.transforms.outbox.placements import Place
 from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_name
-from headrace.transforms.routing import MOST_ROUTES
+from headrace.transforms.routing import MAX_ROUTES
 from headrace.transforms.transform import Declaration, PerShape
 
 log = logging.getLogger(__name__)
@@ -67,9 +67,9 @@ class _Row:
     members: dict[str, Node]
     event_time: Node | None
     time: Column
-    events: SizedCache[_Form, _Event] = field(default_factory=lambda: SizedCache(MOST_ROUTES))
+    events: SizedCache[_Form, _Event] = field(default_factory=lambda: SizedCache(MAX_ROUTES))
     structs: SizedCache[StructureKey, ExpandedPayload] = field(
-        default_factory=lambda: SizedCache(MOST_ROUTES)
+        default_factory=lambda: SizedCache(MAX_ROUTES)
     )
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.connect.json_values import MOST_CELLS, Allowance
+from headrace.connect.json_values import MAX_CELLS, Allowance
 from headrace.connect.schema import Field, Schema, Type
 from headrace.transforms.path_lengths import PathLengths
 
@@ -20,9 +20,7 @@ _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def expanded(
-    text: str, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
-) -> tuple[Schema, object]:
+def expanded(text: str, *, keeps_nulls: bool, most_cells: int = MAX_CELLS) -> tuple[Schema, object]:
     """Return the schema and the value of a JSON object or array.
 
     Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import bytes_cells, form_of
 from headrace.connect.images import TEXT
-from headrace.connect.json_values import MOST_CELLS, Allowance
+from headrace.connect.json_values import MAX_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Records, Struct
 from headrace.connect.schema import Schema
 from headrace.documents.bson import Kind
@@ -43,7 +43,7 @@ class ExpandedPayload:
 
     @staticmethod
     def of(
-        rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
+        rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int = MAX_CELLS
     ) -> ExpandedPayload:
         """Return the expansion of these records' payloads. Raises HeadraceError
         ("connect.too_many_cells")."""

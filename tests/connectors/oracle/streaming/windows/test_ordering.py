@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from headrace.connectors.oracle.streaming.windows.ordering import LateCommit, RowOrder
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.redo_rows import SCN, numbers
+from headrace.connectors.oracle.streaming.windows.ordering import (
+    LastFetch,
+    LateCommit,
+    RowOrder,
+)
 from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
@@ -110,3 +119,27 @@ def test_a_commit_below_what_was_released_ends_the_stream(database: OracleDataba
     else:
         assert (error.code, error.retriable) == ("oracle.redo_out_of_order", True)
         assert reader.ids() == [2, 1, 3, 4, 5]
+
+
+def _batch(scns: list[int]) -> pa.RecordBatch:
+    return redo_rows.redo_batch(["SCN"], [(scn,) for scn in scns])
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), max_size=8))
+def test_rows_of_the_last_fetch_are_held_in_order_and_never_a_part_of_an_scn(
+    steps: list[list[int]],
+) -> None:
+    fetched: list[int] = []
+    held: list[int] = []
+    kept, scn, up_to = LastFetch(), 1, 0
+    for fetch in steps:
+        scns = [scn := scn + step for step in fetch]
+        complete, up_to = kept.exchange(_batch(scns), up_to)
+        held += [value for rows in complete for value in numbers(rows, SCN).tolist()]
+        fetched += scns
+        # What is read again after an error are the rows of larger SCNs.
+        assert held == [value for value in fetched if value <= up_to]
+        assert not set(held) & set(scns)
+    held += [value for rows in kept.rest() for value in numbers(rows, SCN).tolist()]
+    assert held == fetched
+    assert kept.rest() == []

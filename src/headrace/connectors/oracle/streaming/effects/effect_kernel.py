@@ -82,13 +82,17 @@ _TEXT_SIZE = 8 * TEXT_WORDS
     NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
     UNDOES,  # kind of the held frame of an undone change of a marked table; 0: not held
     CODE_BYTES,  # kind of the frame of a row that undoes a change of a marked table; 0: not held
+    COMMIT_CODE,
+    COMMIT_ROWS,  # the numbers of the rows that are commits, int64 each
+    COMMIT_COUNT,
+    LONGEST,  # bytes of the longest statement
     TEXTS,
-) = range(19)
+) = range(23)
 OWNERS, NAMES, ROW_IDS, RS_IDS, STATEMENTS, USERNAMES, CLIENT_IDS, XIDS = range(8)
 TEXT_COLUMNS = 8
 COLUMN_WORDS = TEXTS + TEXT_COLUMNS * TEXT_WORDS
 
-MOST_CODES = 256
+MAX_CODES = 256
 NOT_RECONSTRUCTED = 2
 """V$LOGMNR_CONTENTS.STATUS of a row for which LogMiner could not make a statement."""
 
@@ -276,7 +280,7 @@ def put_effects(columns, first, count, effects):
             return np.int64(row)
         code = codes[row]
         does = np.int64(NOTHING)
-        if 0 <= code < MOST_CODES:
+        if 0 <= code < MAX_CODES:
             does = load8(columns[DOES] + code)
         is_apart = does == APART
         if does in (CHANGES, APART, LACKING_STATEMENT) and rollbacks[row]:
@@ -316,6 +320,12 @@ def put_effects(columns, first, count, effects):
         at[KIND] = 0
         at[IMAGES] = statement
         at[IMAGES_BYTES] = size
+        if size > columns[LONGEST]:
+            columns[LONGEST] = size
+        if code == columns[COMMIT_CODE]:
+            commits = columns[COMMIT_COUNT]
+            store64(columns[COMMIT_ROWS] + 8 * commits, row)
+            columns[COMMIT_COUNT] = commits + 1
         at[TABLE] = 0
         at[MARK] = 0
         is_shown = columns[SHOWS_REDO]

@@ -1,9 +1,9 @@
 """Merges the values that a transaction's redo stores apart from their rows into its changes.
 
-One change per row waits, of the rows of a table with such values: a later part of the redo for the
-same row is merged into it if Debezium does so, else the change is written and the later one waits.
-At the end of the transaction the remaining changes are written, in the order in which the rows
-came; simple rows (`survey`) are made then, one after the other.
+For each row of a table with such values, one change waits. A later change of the same row is merged
+into it where Debezium merges them; otherwise the waiting change is written, and the later one
+waits. At the end of the transaction the remaining changes are written, in the order in which the
+rows came; simple rows (`survey`) are made then, one after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from headrace.errors import HeadraceError
 from headrace.relational.table import Table
 
 _LARGE_UNIT = 2
-_SEVERAL = 2
 
 Reselect = Callable[[Table, Sequence[int], Sequence[int], Cells], Mapping[int, bytes | None]]
 """Reads columns of a row again: the table, the places of the columns and of the key's, the row.
@@ -66,7 +65,7 @@ class Merging:
             if table is None or not table.apart or kind == TRUNCATE:
                 yield frame
             elif not simple[number]:
-                yield from self._take(number, frame, kind, table)
+                yield from self._add_frame(number, frame, kind, table)
         rest = deque(sorted(self._waiting.values(), key=lambda change: change.number))
         if simple.any():
             yield from self._simple(held_frames, survey, rest)
@@ -75,21 +74,22 @@ class Merging:
 
     def _simple(self, held_frames: Held, survey: Survey, rest: deque[Change]) -> Iterator[bytes]:
         """Yield simple rows, and the waiting changes before them."""
-        row = Merging(self._tables, self._reselect, self._failed)
+        of_row = Merging(self._tables, self._reselect, self._failed)
         for number, (frame, _) in enumerate(held_frames()):
+            # The frames of the simple row that begins here; -1: inside of one (see Survey).
             count = int(survey.simple[number])
             if not count:
                 continue
             if count > 0:
-                yield from row.rest()
+                yield from of_row.rest()
                 while rest and rest[0].number < number:
                     yield from self._out(rest.popleft())
             _, kind, relation, *_ = HEAD.unpack_from(frame)
             if count == 1 and kind != frames.NAMES:
                 yield frame
             else:
-                yield from row._take(number, frame, kind, self._tables[relation])
-        yield from row.rest()
+                yield from of_row._add_frame(number, frame, kind, self._tables[relation])
+        yield from of_row.rest()
 
     def rest(self) -> Iterator[bytes]:
         """Yield the waiting changes."""
@@ -97,7 +97,7 @@ class Merging:
             yield from self._out(change)
         self._written = None
 
-    def _take(self, number: int, frame: bytes, kind: int, table: LobTable) -> Iterator[bytes]:
+    def _add_frame(self, number: int, frame: bytes, kind: int, table: LobTable) -> Iterator[bytes]:
         match kind:
             case frames.NAMES:
                 change, how, column = read_named(frame)
@@ -126,7 +126,7 @@ class Merging:
                 self._wait(change.earlier, (object(),))
             before = waiting_key
         waiting = self._waiting.get(before)
-        if waiting is not None and change.kind == UPDATE and _takes(waiting, change, table):
+        if waiting is not None and change.kind == UPDATE and _is_merged(waiting, change, table):
             assert waiting.new is not None
             assert new is not None
             for column, value in enumerate(new):
@@ -260,7 +260,7 @@ class Merging:
                 new[column] = value
 
 
-def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
+def _is_merged(waiting: Change, update: Change, table: LobTable) -> bool:
     """Whether an update is merged into the waiting change."""
     if waiting.new is None:
         return False
@@ -269,7 +269,7 @@ def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
     assert update.new is not None
     sets = any(update.new[column] is not ABSENT for column in table.merged)
     rows = {change.row_id for change in (waiting, update)} - {None}
-    return sets and len(rows) < _SEVERAL
+    return sets and len(rows) <= 1
 
 
 def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:

@@ -37,6 +37,37 @@ class RowOrder:
         return released
 
 
+class LastFetch:
+    """The rows that were fetched last. They are held when the next fetch has come, because it may
+    have more rows of their last SCN. One thread uses it."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+
+    def exchange(self, batch: pa.RecordBatch, up_to: int) -> tuple[list[pa.RecordBatch], int]:
+        """Keep a batch, and return the rows before it whose SCNs are complete, and the last of
+        these SCNs; `up_to` if nothing is complete."""
+        before, self._batches = self._batches, [batch]
+        if not before:
+            return [], up_to
+        scns = redo_rows.numbers(before[-1], redo_rows.SCN)
+        last = int(scns[-1])
+        if redo_rows.numbers(batch, redo_rows.SCN)[0] != last:
+            return before, last
+        first = int(np.flatnonzero(np.append(True, scns != last))[-1])
+        if first == 0:
+            self._batches = [*before, batch]
+            return [], up_to
+        *earlier, newest = before
+        self._batches = [newest.slice(first), batch]
+        return [*earlier, newest.slice(0, first)], last - 1
+
+    def rest(self) -> list[pa.RecordBatch]:
+        """Return the kept rows: the window ended, so no more rows of their last SCN follow."""
+        rest, self._batches = self._batches, []
+        return rest
+
+
 @dataclass(frozen=True)
 class LateCommit:
     """A commit with a smaller SCN than what was released."""

@@ -89,8 +89,8 @@ class _KnownLogs(NamedTuple):
 
 
 class Redo:
-    """The redo of a database, whose methods take a connection in the root. They raise DriverError
-    and HeadraceError."""
+    """The redo of a database. The methods take a connection to the root container, and raise
+    DriverError and HeadraceError."""
 
     def __init__(self, config: OracleConfig, removed: set[str] | None = None) -> None:
         """`removed` are the files of archived logs that do not exist, although the views have
@@ -146,7 +146,8 @@ class Redo:
 
     @staticmethod
     def _earlier(connection: Connection, scn: int, milliseconds: int) -> int:
-        """Return the SCN so long before another one; 0: the database does not know it."""
+        """Return the SCN that was current so many milliseconds before `scn` was; 0: the database
+        does not know it."""
         try:
             ((at,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
             time = dt.datetime.fromisoformat(str(at)[:26]) - dt.timedelta(milliseconds=milliseconds)
@@ -317,9 +318,9 @@ class Redo:
         with suppress(InconsistentLogsError):
             self.logs(connection, scn, self.threads(connection))
 
-    def removed(self, log: RedoLog) -> HeadraceError:
-        """Leave out an archived log from now on, whose file does not exist although the views have
-        it; returns the error (LOG_GONE)."""
+    def leave_out(self, log: RedoLog) -> HeadraceError:
+        """Leave out, from now on, an archived log that the views list although its file does not
+        exist. Returns the error (LOG_GONE)."""
         self._removed.add(log.name)
         self._known = None
         message = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
@@ -327,7 +328,7 @@ class Redo:
 
     def _unopened(self) -> str:
         files = ", ".join(sorted(self._removed))
-        return f": {files} cannot be opened, though V$ARCHIVED_LOG has it" if files else ""
+        return f"; V$ARCHIVED_LOG lists files that cannot be opened: {files}" if files else ""
 
     def _gone(self, connection: Connection, scn: int, oldest: int) -> HeadraceError:
         binds = {"destination": self._archive(connection), "scn": scn}
@@ -335,7 +336,7 @@ class Redo:
             f"sequence {sequence} of thread {thread}"
             for thread, sequence in connection.rows(sql.DELETED_LOGS(), binds)
         )
-        removed = f" ({deleted} was removed)" if deleted else ""
+        removed = f" (removed: {deleted})" if deleted else ""
         return HeadraceError(
             LOG_GONE,
             f"None of the redo logs has SCN {scn}, from which on the redo was to be "

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -198,14 +199,18 @@ def contents_schema(config: OracleConfig) -> pa.Schema:
 def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch with all columns of `REDO`, null where they were not read. Its texts are
     valid, except statements, of which a row may have only a part."""
-    names = batch.schema.names
+    columns = batch.columns
     arrays = [
-        _of_type(batch.column(field.name), field.type)
-        if field.name in names
-        else pa.nulls(len(batch), field.type)
-        for field in REDO
+        pa.nulls(len(batch), field.type) if place < 0 else _of_type(columns[place], field.type)
+        for field, place in zip(REDO, _places(batch.schema), strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=REDO)
+
+
+@lru_cache(maxsize=4)
+def _places(schema: pa.Schema) -> tuple[int, ...]:
+    """Return the place of each column of `REDO` in a schema; -1: it is not there."""
+    return tuple(schema.get_field_index(field.name) for field in REDO)
 
 
 def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
