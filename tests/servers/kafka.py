@@ -11,7 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     NewTopic,
@@ -183,6 +183,31 @@ class KafkaServer:
         for key, value in messages:
             producer.produce(topic, key=key, value=value, partition=0)
         assert producer.flush(120) == 0
+
+    def ends(self, topic: str, isolation: str = "read_committed") -> dict[int, int]:
+        """The offset after the last record of each partition. A new topic, or a broker that has
+        just started, may have no leaders yet: it waits for them."""
+        consumer = Consumer({
+            "bootstrap.servers": self.address, "group.id": "ends", "isolation.level": isolation,
+            **self.client,
+        })  # fmt: skip
+        deadline = time.monotonic() + 120
+        ends: dict[int, int] = {}
+        try:
+            unknown = list(consumer.list_topics(topic, timeout=60).topics[topic].partitions)
+            while unknown:
+                place = TopicPartition(topic, unknown[-1])
+                try:
+                    ends[place.partition] = consumer.get_watermark_offsets(place, timeout=60)[1]
+                    unknown.pop()
+                except KafkaException as error:
+                    no_leader = error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
+                    if not no_leader or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+            return ends
+        finally:
+            consumer.close()
 
     def committed(self, group: str, topic: str) -> int:
         """The committed offset of the group in the first partition."""

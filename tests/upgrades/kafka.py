@@ -45,8 +45,8 @@ class StoredKafka(KafkaServer):
         )
         try:
             partition = TopicPartition(topic, 0, OFFSET_BEGINNING)
-            _, end = consumer.get_watermark_offsets(partition, timeout=60)
             consumer.assign([partition])
+            end = self.ends(topic)[0]
             while consumer.position([partition])[0].offset < end:
                 message = consumer.poll(1)
                 if message is not None and message.error() is None and message.value() is not None:

@@ -64,17 +64,14 @@ def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
 
 def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> list[Record]:
     """All records of a topic, partition by partition, each with its partition."""
+    isolation = "read_committed" if committed else "read_uncommitted"
     consumer = Consumer({
         "bootstrap.servers": kafka.address, "group.id": "reader", "enable.partition.eof": "true",
-        "isolation.level": "read_committed" if committed else "read_uncommitted",
+        "isolation.level": isolation,
         "auto.offset.reset": "earliest", "fetch.wait.max.ms": "10", **kafka.client,
     })  # fmt: skip
     try:
-        known = consumer.list_topics(topic, timeout=60).topics[topic]
-        ends = {}
-        for number in known.partitions:
-            place = TopicPartition(topic, number)
-            ends[number] = consumer.get_watermark_offsets(place, timeout=60)[1]
+        ends = kafka.ends(topic, isolation)
         consumer.assign([TopicPartition(topic, number, 0) for number in ends])
         unread = set(ends)
         records = []
