@@ -17,13 +17,15 @@ from headrace.connect.cache_folders import cache_folder, kernel_folder
 
 Folder = Callable[[Path], Path]
 
+DIGEST = "0123456789abcdef"
+
 
 def of_spark(root: Path) -> Path:
     return cache_folder("java")
 
 
 def of_kernels(root: Path) -> Path:
-    return kernel_folder("0123456789abcdef")
+    return kernel_folder(DIGEST)
 
 
 @pytest.fixture(params=[of_spark, of_kernels])
@@ -166,3 +168,29 @@ def test_a_user_without_a_home_has_a_temporary_one(
     assert kernel_folder("0123") == root / "kernels" / "0123"
     assert cache_folder("java") == root / "java"
     assert mode(root) == 0o700
+
+
+@pytest.mark.parametrize("writable_by_others", [False, True])
+def test_kernels_of_a_folder_that_cannot_be_written_are_copied_unless_others_can_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, writable_by_others: bool
+) -> None:
+    image, temporary = tmp_path / "image", tmp_path / "temporary"
+    compiled = image / DIGEST / "compiled-here" / "module.kernel"
+    code = image / DIGEST / "module" / "kernel.nbc"
+    for file in (compiled, code):
+        file.parent.mkdir(parents=True)
+        file.write_text(file.name)
+    temporary.mkdir()
+    if writable_by_others:
+        code.chmod(0o666)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(image))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    # Root may write everywhere.
+    monkeypatch.setattr(os, "access", lambda path, _mode: image not in Path(path).parents)
+    copied = kernel_folder(DIGEST)
+    assert temporary in copied.parents
+    files = {str(path.relative_to(copied)) for path in copied.rglob("*") if path.is_file()}
+    assert "compiled-here/module.kernel" in files
+    assert ("module/kernel.nbc" in files) is not writable_by_others
+    assert mode(copied / "compiled-here") == 0o700
+    assert kernel_folder(DIGEST) == copied

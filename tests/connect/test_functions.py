@@ -22,7 +22,13 @@ from headrace.connect.kernels import numba_internals
 from headrace.connect.kernels.functions import OPTIONS, entry, inlined, inlined_part, part
 from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
+from headrace.connect.kernels.numba_internals import (
+    LOWEST,
+    PLAIN_PARTS,
+    _is_damaged,
+    address_of_code,
+    files_of,
+)
 
 _SMALL_SAMPLE = """
 import numpy as np
@@ -348,3 +354,7 @@ def test_a_numba_whose_kernels_have_no_address_makes_callbacks_of_them() -> None
     assert address_of_code(lacking, OPTIONS) == callback
     for address in (ours, callback):
         assert CFUNCTYPE(c_int64, c_int64)(address)(4) == _sum(4)
+    # The callback is in no file, where it would replace the kernel's.
+    files = files_of(_sum)
+    assert files
+    assert not any(map(_is_damaged, files))

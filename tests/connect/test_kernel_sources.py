@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import headrace
 from headrace.connect.kernels import sources
-from headrace.connect.kernels.sources import content_digest
+from headrace.connect.kernels.sources import content_digest, kernel_sources
+from headrace.spark.kernels.needed import all_kernels
 
 KERNEL = "from headrace.near.part import VALUE\n@entry\ndef kernel(number):\n    return VALUE\n"
 
@@ -99,3 +101,19 @@ def test_a_digest_is_computed_if_its_file_cannot_be_read(
     else:
         known.write_bytes(content.encode("latin-1"))
     assert content_digest(package) == digest
+
+
+def test_a_module_that_is_imported_from_its_package_counts(package: Path) -> None:
+    (package / "kernel.py").write_text(
+        f"from headrace.near import (\n    more,\n    part,\n)\n{KERNEL.partition(chr(10))[2]}"
+    )
+    digest = content_digest(package)
+    (package / "near/part.py").write_text("VALUE = 2\n")
+    assert content_digest(package) != digest
+
+
+def test_all_modules_of_kernels_count() -> None:
+    package = Path(headrace.__file__).parent
+    counted = {source.relative_to(package.parent) for source in kernel_sources(package)}
+    for module in all_kernels():
+        assert Path(*module.split(".")).with_suffix(".py") in counted, module

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile the kernels, and print how many they were. Raises HeadraceError."""
-    from headrace.spark.kernels.compiled import folder
+    from headrace.spark.kernels.compiled import folder, missing_kernels
     from headrace.spark.kernels.needed import kernels_by_name
 
     messages = Messages()
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         compilation.require_success()
     messages.end()
-    count = sum(map(len, kernels.values()))
+    # The log has the reason for each of another package's kernels that does not compile.
+    count = sum(map(len, kernels.values())) - len(missing_kernels(kernels))
     outcome = "were compiled already" if compilation is None else "are compiled"
     messages.info(f"{count} kernels {outcome}, in {folder()}")
     return 0

@@ -46,3 +46,15 @@ def make_private(folder: Path) -> bool:
         return os.access(folder, os.W_OK | os.X_OK)
     except OSError:
         return False
+
+
+def is_trusted(folder: Path) -> bool:
+    """Return whether nobody but root and this user can have written the files of `folder`. Raises
+    OSError if it cannot be examined."""
+    for path in (folder, *folder.iterdir()):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or status.st_uid not in (0, os.geteuid()):
+            return False
+        if status.st_mode & 0o022:
+            return False
+    return True

@@ -118,7 +118,10 @@ class HeadraceReader(StreamReader):
         return session.partitions(session.slices(start, end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from headrace.spark.kernels.beforehand import compile_beforehand
+
         with one_sentence():
+            compile_beforehand(self.sink_kernels())
             yield from self.batches(partition)
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

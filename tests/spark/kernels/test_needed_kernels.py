@@ -20,6 +20,7 @@ from headrace.spark.kernels.needed import (
     OF_CONVERTERS,
     SHARED,
     kernels_by_name,
+    listed,
     query_kernels,
 )
 from headrace.spark.sinks.definition import SinkDefinition
@@ -29,6 +30,14 @@ from tests.spark.kernels.calls import called_in
 
 ROOT = Path(__file__).parents[3]
 SOURCES = Path(headrace.__file__).parents[1]
+DATABASE = {
+    "connector.class": "postgresql",
+    "topic.prefix": "t",
+    "database.hostname": "h",
+    "database.dbname": "d",
+    "database.user": "u",
+    "database.password": "p",
+}
 OF_TEXTS = {"headrace.documents.parsing.kernels.document_kernel"}
 """Documents are texts in DataFrames only, see `frame_kernels`."""
 OF_DOCUMENTS = {name for name in SHARED if name.startswith("headrace.documents.")}
@@ -105,12 +114,7 @@ def test_a_query_of_postgresql_and_json_needs_no_other_kernels() -> None:
 def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
     config = parse_options(
         {
-            "connector.class": "postgresql",
-            "topic.prefix": "t",
-            "database.hostname": "h",
-            "database.dbname": "d",
-            "database.user": "u",
-            "database.password": "p",
+            **DATABASE,
             "key.converter": "org.apache.kafka.connect.storage.StringConverter",
             "transforms": "r",
             "transforms.r.type": "io.debezium.transforms.partitions.PartitionRouting",
@@ -141,9 +145,21 @@ def test_a_converter_loads_what_it_declares_and_no_more() -> None:
 
 @pytest.mark.parametrize("sink", sinks(), ids=lambda sink: sink.name)
 def test_a_sink_needs_the_kernels_that_its_folder_calls(sink: SinkDefinition) -> None:
-    folder = SOURCES / "headrace" / "sinks" / sink.name
-    modules = [f"headrace.sinks.{sink.name}.{path.stem}" for path in folder.glob("*.py")]
-    of_others = SHARED.keys() | {
-        module for other in sinks() if other is not sink for module in other.kernels
-    }
-    assert kernels_under(*modules, *sink.worker_modules) - of_others == set(sink.kernels)
+    folder = SOURCES / "headrace" / "sinks" / sink.name.replace("-", "_")
+    paths = (path.relative_to(SOURCES).with_suffix("") for path in folder.rglob("*.py"))
+    modules = [".".join(path.parts).removesuffix(".__init__") for path in paths]
+    assert modules
+    called = kernels_under(*modules, *sink.worker_modules) - SHARED.keys()
+    assert called == sink.kernels.keys() - SHARED.keys()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "replica", "promoted.keys.d.c": "a.b bigint"}], ids=str
+)
+@pytest.mark.parametrize("sink", sinks(), ids=lambda sink: sink.name)
+def test_a_sink_declares_what_it_needs_with_some_options(
+    sink: SinkDefinition, options: dict[str, str]
+) -> None:
+    of_sink = {f"headrace.sink.{name}": text for name, text in options.items()}
+    config = parse_options({**DATABASE, "headrace.sink.type": sink.name, **of_sink})
+    assert {*listed(sink.kernels_of(config))} <= {*listed(sink.kernels)}

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from numba import __version__ as numba_version
@@ -165,7 +166,18 @@ def _checked_files() -> Any:
                 raise FileNotFoundError(path)
             return super()._load_data(name)
 
+    if version_info.short > NEWEST:
+        _try_files(CheckedFiles)
     return CheckedFiles
+
+
+def _try_files(files: Any) -> None:
+    """Save and load as a test. Raises an error if that does not work."""
+    with TemporaryDirectory() as folder:
+        cache = files(cache_path=folder, filename_base="tried", source_stamp="stamp")
+        cache.save("key", [1])
+        if cache.load("key") != [1]:
+            raise AssertionError(numba_version)
 
 
 def _digest(content: bytes) -> bytes:
@@ -228,6 +240,16 @@ def make_entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     return kernel
 
 
+def files_of(kernel: Any) -> list[Path]:
+    """Return the files that a kernel is kept in; [] if this Numba keeps them in other ways."""
+    try:
+        files = kernel._cache._cache_file
+        codes = files._load_index().values()
+        return [Path(files._index_path), *(Path(files._data_path(code)) for code in codes)]
+    except AttributeError:
+        return []
+
+
 def share_kernels() -> bool:
     """Return whether Numba uses KernelLocator, its first choice. It does not if the user chose
     locators (`NUMBA_CACHE_LOCATOR_CLASSES`): then files are kept by the paths of sources."""
@@ -245,7 +267,7 @@ def address_of_code(kernel: Any, options: dict[str, Any]) -> int:
     except AttributeError:
         function = kernel.py_func
         if function not in _callbacks:
-            _callbacks[function] = cfunc(int64(*signature), cache=True, **options)(function)
+            _callbacks[function] = cfunc(int64(*signature), **options)(function)
         return int(_callbacks[function].address)
 
 

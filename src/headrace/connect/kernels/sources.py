@@ -41,8 +41,7 @@ def content_digest(package: Path) -> str:
 
 def kernel_sources(package: Path) -> list[Path]:
     """The modules below `package` that compile kernels, and the modules that these import names
-    from at the beginning of a line, near and far. What is imported from a package (`from
-    headrace.debezium import decimals`) is not followed."""
+    at the beginning of a line or names from, near and far."""
     texts = {source: source.read_text("utf-8") for source in package.rglob("*.py")}
     waiting = [
         source
@@ -53,12 +52,19 @@ def kernel_sources(package: Path) -> list[Path]:
     while waiting:
         source = waiting.pop()
         text = texts.get(source) or source.read_text("utf-8")
-        for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
-            imported = package.joinpath(*name.split(".")).with_suffix(".py")
-            if imported not in sources and imported.exists():
-                sources.add(imported)
-                waiting.append(imported)
+        for module, names in _IMPORTED.findall(text):
+            path = package.joinpath(*module.split("."))
+            # What a package is asked for may be a module.
+            for imported in (path, *(path / name for name in re.findall(r"\w+", names))):
+                source = imported.with_suffix(".py")
+                if source not in sources and source.exists():
+                    sources.add(source)
+                    waiting.append(source)
     return sorted(sources)
+
+
+_IMPORTED = re.compile(r"^from headrace\.([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+"""A module and the names that another one imports from it."""
 
 
 def _digest(package: Path) -> str:

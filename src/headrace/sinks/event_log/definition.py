@@ -35,7 +35,7 @@ class EventLogDefinition(SinkDefinition):
         "headrace.sinks.event_log.source",
         "headrace.sinks.event_log.formats.configured",
     )
-    _lines: ClassVar[Mapping[str, Sequence[str]]] = {"headrace.sinks.lines": ("_write_lines",)}
+    kernels: ClassVar[Mapping[str, Sequence[str]]] = {"headrace.sinks.lines": ("_write_lines",)}
 
     @property
     def options(self) -> Sequence[str]:
@@ -53,7 +53,7 @@ class EventLogDefinition(SinkDefinition):
         from headrace.sinks.event_log.options import Format
 
         kind = self.own_options(config).get("format", Format.JSON).strip().lower()
-        return self._lines if kind == Format.JSON else {}
+        return self.kernels if kind == Format.JSON else {}
 
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition. Raises as EventLogOptions.of, `require_converters` and

@@ -71,13 +71,18 @@ class ReplicaDefinition(SinkDefinition):
         """See SinkDefinition."""
         return (*OPTIONS, *self.format().options)
 
-    def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:
+    @property
+    def kernels(self) -> Mapping[str, Sequence[str]]:
         """See SinkDefinition: kernels make the columns of documents."""
         from headrace.spark.kernels.needed import document_kernels
 
+        return document_kernels()
+
+    def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:
+        """See SinkDefinition: a query needs them if documents are declared."""
         options = self.own_options(config)
         typed = self.mode(config) is not Mode.EVENTS and DeclaredDocuments.of(options)
-        return document_kernels() if typed else self.kernels
+        return self.kernels if typed else {}
 
     def mode(self, config: ConnectorConfig) -> Mode:
         """Return the mode of the sink. Raises HeadraceError("replicas.option_invalid")."""

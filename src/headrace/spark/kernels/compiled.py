@@ -1,10 +1,12 @@
-"""Registration of compiled kernels: an empty file for each, in Numba's cache."""
+"""Registration of compiled kernels: a file for each, in Numba's cache, which names its files."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
@@ -15,9 +17,14 @@ from llvmlite import binding
 
 from headrace.connect.kernels.functions import entries
 from headrace.connect.kernels.loading import load
+from headrace.connect.kernels.numba_internals import files_of
 from headrace.connect.kernels.other_packages import release_of
-from headrace.connectors.registry import definitions, warns_of_errors
+from headrace.connectors import registry as connectors
 from headrace.spark.kernels.needed import SHARED, Kernels, listed
+from headrace.spark.sinks.registry import built_in as own_sinks
+from headrace.spark.sinks.registry import sinks
+
+log = logging.getLogger(__name__)
 
 
 def folder() -> Path:
@@ -26,8 +33,8 @@ def folder() -> Path:
 
 
 def _stamp(module: str, name: str) -> Path:
-    """Return the empty file of a kernel; a kernel of another package has a file for each
-    release."""
+    """Return the file that says that a kernel is compiled; a kernel of another package has one for
+    each release."""
     release = release_of(module)
     suffix = f"-{hashlib.sha256(release.encode()).hexdigest()[:8]}" if release else ""
     return folder() / _made_for() / f"{module}.{name}{suffix}"
@@ -46,36 +53,78 @@ def _made_for() -> str:
 
 
 def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:
-    """Return the kernels that this installation has not compiled yet. A process that is killed
-    while it compiles leaves some."""
-    return [kernel for kernel in listed(kernels) if not _stamp(*kernel).exists()]
+    """Return the kernels that this installation has not compiled yet, or whose files were deleted.
+    A process that is killed while it compiles leaves some."""
+    return [kernel for kernel in listed(kernels) if not _is_compiled(*kernel)]
 
 
-def mark_compiled(module: str, name: str) -> None:
-    """Note that this kernel is compiled."""
+def _is_compiled(module: str, name: str) -> bool:
+    try:
+        files = _stamp(module, name).read_text("utf-8").splitlines()
+    except OSError:
+        return False
+    return all((folder() / file).exists() for file in files)
+
+
+def mark_compiled(module: str, name: str, files: Sequence[Path] = ()) -> None:
+    """Note that this kernel is compiled, into these files."""
     stamp = _stamp(module, name)
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.touch()
+    written = stamp.with_name(f"{stamp.name}.{os.getpid()}")
+    written.write_text("".join(f"{os.path.relpath(file, folder())}\n" for file in files), "utf-8")
+    written.replace(stamp)
 
 
 @contextmanager
 def _of_its_owner(module: str, name: str) -> Iterator[None]:
-    """Log a failure of another package's kernel inside the block as a warning: its connector need
-    not be the one in use."""
-    owner = None
-    if name not in SHARED.get(module, ()):
-        owners = (each for each in definitions() if name in each.kernels.get(module, ()))
-        owner = next(owners, None)
-    part = f"The kernel {module}.{name}"
-    with nullcontext() if owner is None else warns_of_errors(part, owner):
+    """Log a failure of another package's kernel inside the block as a warning: its connector or
+    sink need not be the one in use."""
+    try:
         yield
+    except Exception as error:
+        owner = _other_owner(module, name)
+        if owner is None:
+            raise
+        log.warning(
+            "The kernel %s.%s of the %s cannot be used: %s: %s",
+            module,
+            name,
+            owner,
+            type(error).__name__,
+            error,
+        )
+
+
+def _other_owner(module: str, name: str) -> str | None:
+    """Return which connector or sink of another package declares the kernel; None for kernels that
+    are headrace's own."""
+
+    def declares(kernels: Kernels) -> bool:
+        return name in kernels.get(module, ())
+
+    own = (
+        SHARED,
+        *(connector.kernels for connector in connectors.built_in()),
+        *(sink.kernels for sink in own_sinks()),
+    )
+    if any(map(declares, own)):
+        return None
+    for connector in connectors.definitions():
+        if declares(connector.kernels):
+            return f"connector {connector.name}"
+    for sink in sinks():
+        if declares(sink.kernels):
+            return f"sink {sink.name}"
+    release = release_of(module)
+    return f"package {release}" if release else None
 
 
 def load_kernel(module: str, name: str) -> None:
     """Load a kernel; compile it now if necessary."""
     with _of_its_owner(module, name):
-        load(getattr(import_module(module), name))
-        mark_compiled(module, name)
+        kernel = getattr(import_module(module), name)
+        load(kernel)
+        mark_compiled(module, name, files_of(kernel))
 
 
 def load_compiled() -> None:
@@ -83,6 +132,6 @@ def load_compiled() -> None:
     memory, tens of megabytes for one that reads a log."""
     for kernel in tuple(entries):
         module, name = kernel.py_func.__module__, kernel.py_func.__name__
-        if _stamp(module, name).exists():
+        if _is_compiled(module, name):
             with _of_its_owner(module, name) if release_of(module) else nullcontext():
                 load(kernel)

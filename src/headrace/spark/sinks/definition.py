@@ -180,13 +180,12 @@ class SinkDefinition(Protocol):
 
     @property
     def kernels(self) -> Mapping[str, Sequence[str]]:
-        """The kernels that the sink's Python code calls, by module; all their arguments are
+        """All kernels that the sink's Python code may call, by module; all their arguments are
         int64."""
         return {}
 
     def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
-        """Return the kernels that the sink calls with these options, if they differ between
-        queries."""
+        """Return those of `kernels` that the sink calls with these options."""
         return self.kernels
 
     @property
