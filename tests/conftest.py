@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -48,6 +48,13 @@ gc.disable()
 os.environ.setdefault("DB2_MAX_CLIENT_CONNRETRIES", "0")
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
+_MARKERS = {
+    "worker_session": "spark", "residents": "spark", "postgres_servers": "postgres",
+    "mongodb_servers": "mongodb", "derby_server": "db2", "db2_prepared": "db2",
+    "oracle_server": "oracle", "oracle_stand_in": "oracle",
+}  # fmt: skip
+"""Fixtures that start Spark or a server, and the marker of each test with them: by the markers
+runs choose their tests, and workers get theirs."""
 
 
 def _add_handler(logger: PySparkLogger, handler: logging.Handler) -> None:
@@ -95,6 +102,22 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             train_once()
         if compiling.returncode:
             pytest.exit("the kernels of the tests could not be compiled: see above", 3)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail the collection of tests that start Spark or a server without its marker. The report of
+    a worker is printed; an error that a worker raises after its collection is not."""
+    report = yield
+    lacking = [
+        f"{item.nodeid} needs the marker {marker}, for its fixture {fixture}"
+        for item in report.result or ()
+        for fixture, marker in _MARKERS.items()
+        if fixture in getattr(item, "fixturenames", ()) and not item.get_closest_marker(marker)
+    ]
+    if lacking:
+        report.outcome, report.longrepr, report.result = "failed", "\n".join(lacking), []
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -57,9 +57,10 @@ _COMPARED = {
 }  # fmt: skip
 _COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult}
 _WITHIN_S = 900
-_KILLED = (1, 2, None)
-"""The exit status of pytest when a test failed, when a module could not be imported, and of tests
-that do not end. Others say nothing of the mutant."""
+_KILLED = (1, 2)
+"""The exit status of pytest when a test failed, and when a module could not be imported. Tests that
+do not end, and a signal that ends pytest (a negative status), are kills too. Other statuses say
+nothing of the mutant."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,15 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def exit_status(module: str, checkout: Path) -> int | None:
-    """Pytest's, of the tests that ought to notice a change of the module; None: they do not end."""
+    """Pytest's, of the tests that ought to notice a change of the module; None: they do not end.
+    Compiled kernels are kept beside the checkout: the first run compiles them for all others."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
     paths = os.pathsep.join(str(checkout / folder) for folder in ("src", "demo/src", "."))
+    variables = {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(checkout.with_name("kernels"))}
     try:
         return subprocess.run(
             [*command, "-m", "not (spark or chaos)", *MODULES[module]],
-            cwd=checkout, env={**os.environ, "PYTHONPATH": paths},
+            cwd=checkout, env={**os.environ, **variables},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_WITHIN_S, check=False,
         ).returncode  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -138,9 +141,10 @@ def is_killed(mutant: Mutant, checkout: Path) -> bool:
         status = exit_status(mutant.module, checkout)
     finally:
         path.write_text(original)
-    if status not in (0, *_KILLED):
+    killed = status is None or status < 0 or status in _KILLED
+    if not killed and status != 0:
         raise SystemExit(f"{mutant.module}:{mutant.line}  {mutant.change}: {_ending(status)}")
-    return status in _KILLED
+    return killed
 
 
 def _ending(status: int | None) -> str:

@@ -8,6 +8,7 @@ have their place in some phrases only do not count there: `tests/phrases.txt` li
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,21 +17,36 @@ ROOT = Path(__file__).parents[1]
 COUNTS = Path(__file__).with_suffix(".txt")
 PHRASES = COUNTS.with_name("phrases.txt")
 _PLACES = (
-    *("src/headrace", "demo", "release", "tests", "docs", "benchmarks", "examples", ".ci"),
+    *("src/headrace", "demo", "release", "tests", "docs", "benchmarks", "examples"),
+    *("deploy", ".ci", ".github"),
     *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
     *("Dockerfile", "Makefile", "pyproject.toml"),
 )
-_SUFFIXES = (".py", ".md", ".sh", ".toml", "")
+_SUFFIXES = (".py", ".md", ".sh", ".toml", ".yml", ".yaml", ".properties", "")
 _SELF = (Path(__file__), COUNTS, PHRASES)
 
 
 def texts(root: Path = ROOT) -> Iterator[str]:
     """The text of each file that people write."""
+    for file in _files(root):
+        if file.is_file() and file.suffix in _SUFFIXES and file not in _SELF:
+            yield file.read_text()
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Yields the files of the places: those that Git knows or would add, in a repository."""
+    if (root / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+        listing = subprocess.run(
+            [*command, *_PLACES], cwd=root, stdout=subprocess.PIPE, text=True, check=True
+        )
+        yield from (root / name for name in listing.stdout.split("\0") if name)
+        return
     for place in _PLACES:
         top = root / place
         for file in [top] if top.is_file() else sorted(top.rglob("*")):
-            if file.is_file() and file.suffix in _SUFFIXES and file not in _SELF:
-                yield file.read_text()
+            if not any(part.endswith(".egg-info") for part in file.parts):
+                yield file
 
 
 def _pattern(words: str) -> str:

@@ -136,7 +136,9 @@ def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> 
         assert process.stderr is not None
         error_output = b""
         while error_output.count(b".") < 2:
-            error_output += process.stderr.read(1)
+            letter = process.stderr.read(1)
+            assert letter, error_output
+            error_output += letter
         process.kill()
         process.stderr.read()  # to the end of the pipe, which all of them have
 

@@ -125,6 +125,7 @@ def test_a_password_that_is_in_the_drivers_words_changes_no_code(
         assert error_fields == (plain.code, plain.remedy, plain.retriable), password
 
 
+@pytest.mark.postgres
 def test_a_real_server_that_does_not_know_the_user_says_so_whatever_the_password_is(
     database: Database,
 ) -> None:
@@ -169,6 +170,7 @@ def test_no_part_of_a_long_answer_is_cut_before_the_password_in_it_is_hidden() -
     assert "hunter" not in error_text
 
 
+@pytest.mark.postgres
 def test_sql_of_the_user_with_a_password_is_quoted_without_it(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -199,6 +201,7 @@ def test_sql_of_the_user_with_a_password_is_quoted_without_it(
     assert len(texts) == 6
 
 
+@pytest.mark.postgres
 def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database) -> None:
     table = "snapshot.select.statement.overrides"
     statement = "SELECT 'password=hunter2-override'::int AS id"
@@ -217,6 +220,7 @@ def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database)
     rows.close()
 
 
+@pytest.mark.postgres
 def test_the_login_of_a_real_server_leaves_no_password_in_logs_or_tracebacks(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

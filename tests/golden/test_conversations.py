@@ -72,9 +72,18 @@ def test_questions_differ_by_their_words_and_not_by_ids_or_instants() -> None:
     assert question(b"ab", b"c") != question(b"a", b"bc")
 
 
-def test_a_question_waits_behind_the_curtain_and_blocks_wait_for_its_answer() -> None:
+def test_a_question_waits_behind_the_curtain_and_blocks_wait_for_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     curtain, steps = Curtain(), []
     curtain.close()
+    wait, waits = curtain._changed.wait, threading.Event()
+
+    def noted_wait(timeout: float | None = None) -> bool:
+        waits.set()
+        return wait(timeout)
+
+    monkeypatch.setattr(curtain._changed, "wait", noted_wait)
 
     def ask() -> None:
         with curtain.asking():
@@ -82,9 +91,9 @@ def test_a_question_waits_behind_the_curtain_and_blocks_wait_for_its_answer() ->
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join(0.05)
+    assert waits.wait(60)
     steps.append("opened")
-    curtain.open()
+    curtain.open()  # it takes the lock, which the thread has until it waits
     thread.join()
     curtain.close()
     assert steps == ["opened", "asked"]

@@ -21,6 +21,7 @@ _CLIENT = Path(__file__).with_name("client.py")
 _SCRIPT = """#!/bin/sh
 exec "{python}" -I -S "{client}" "{socket}" "$@"
 """
+_SERVER = "tests.resident.server"
 _ROOT = Path(__file__).parents[2]
 _STARTS_WITHIN_S = 300
 _ENDS_WITHIN_S = 60
@@ -47,7 +48,7 @@ class Resident:
         path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.resident.server", str(self._socket)],
+                [sys.executable, "-m", _SERVER, str(self._socket)],
                 cwd=_ROOT, env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
@@ -83,8 +84,8 @@ class Resident:
 
     @property
     def is_running(self) -> bool:
-        """False after something ended it, whose last words are in its log."""
-        return self._socket.exists()
+        """False after an error or a signal ended it; its last words are in its log."""
+        return self._process.poll() is None and self._socket.exists()
 
     def log(self) -> str:
         """The process's own output, to its end."""

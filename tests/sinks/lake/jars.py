@@ -34,11 +34,18 @@ def delta_jars() -> list[Path]:
 
 def spark_delta_jars() -> list[Path]:
     """The jar of Delta's package for the installed Spark; empty if Delta has none for it."""
-    is_supported = pyspark.__version__.rpartition(".")[0] in session_catalog.SPARK_RELEASES
-    return jars(session_catalog.packages()) if is_supported else []
+    return jars(session_catalog.packages()) if _has_spark_delta() else []
+
+
+def _has_spark_delta() -> bool:
+    return pyspark.__version__.rpartition(".")[0] in session_catalog.SPARK_RELEASES
 
 
 def require_delta(spark: SparkSession) -> None:
     """Skip a test that needs Delta's package for Spark, in a session without it."""
     if not spark.conf.get("spark.sql.extensions", ""):
-        pytest.skip("Delta has no package for this Spark, or it cannot be fetched here")
+        pytest.skip(
+            "Delta's package for Spark cannot be fetched here"
+            if _has_spark_delta()
+            else "Delta has no package for this Spark"
+        )

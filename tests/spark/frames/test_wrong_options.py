@@ -80,6 +80,7 @@ def test_options_and_a_chain_report_all_ten() -> None:
         assert _named(raised(read)) == sorted(WRONG)
 
 
+@pytest.mark.spark
 def test_a_dataframes_transforms_report_all_ten(spark: SparkSession) -> None:
     records = spark.createDataFrame([(b"k", b"v")], "key binary, value binary")
     assert _named(raised(lambda: apply(records, GIVEN))) == sorted(WRONG)

@@ -1,7 +1,8 @@
 """The page of features by version of Spark, made of reports of the tests on each version.
 
 `python -m tests.spark.versions.table PAGE build/spark-4.1.4.xml …` writes PAGE. The exit status is
-1 if a test failed, or if a report does not exist or has no tests.
+1 if a test failed, or could not run because something cannot be fetched, or if a report does not
+exist or has no tests.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ FEATURES: Mapping[str, str] = {
 }
 REST = "Everything else"
 """The row of tests that are of no feature."""
+_NOT_FETCHED = re.compile(r"\bcannot (be )?fetch")
+"""The words of a test that was skipped because something that it needs cannot be fetched."""
 _FILE = re.compile(r"(?:spark|kills)-(\d+\.\d+\.\d+)\.xml")
 
 Results = Mapping[str, Sequence[tuple[str, str]]]
-"""Results by version: the names of tests, and `passed`, `failed` or `skipped`."""
+"""Results by version: the names of tests, and `passed`, `failed`, `skipped` or `not fetched`."""
 
 
 def read(files: Iterable[Path]) -> dict[str, list[tuple[str, str]]]:
@@ -58,10 +61,12 @@ def _name(case: ET.Element) -> str:
 
 
 def _outcome(case: ET.Element) -> str:
-    kinds = {child.tag for child in case}
-    if kinds & {"failure", "error"}:
+    reasons = {child.tag: child.get("message", "") for child in case}
+    if reasons.keys() & {"failure", "error"}:
         return "failed"
-    return "skipped" if "skipped" in kinds else "passed"
+    if "skipped" not in reasons:
+        return "passed"
+    return "not fetched" if _NOT_FETCHED.search(reasons["skipped"]) else "skipped"
 
 
 def table(results: Results) -> str:
@@ -72,7 +77,8 @@ def table(results: Results) -> str:
         "",
         "Generated from the runs of the tests by `make nightly`. *yes (N)*: all N tests that ran "
         "passed; *N of M*: N of the M tests that ran passed; *skipped*: this version does not need "
-        "the feature, or cannot have it; *not run*: there was no test.",
+        "the feature, or cannot have it; *not run*: there was no test, or what its tests need "
+        "could not be fetched.",
         "",
         f"| | {' | '.join(versions)} |",
         f"|---|{'---|' * len(versions)}",
@@ -91,23 +97,23 @@ def features_of(name: str) -> list[str]:
 
 def _cell(results: Iterable[tuple[str, str]], feature: str) -> str:
     outcomes = [outcome for name, outcome in results if feature in features_of(name)]
-    run_outcomes = [outcome for outcome in outcomes if outcome != "skipped"]
+    run_outcomes = [outcome for outcome in outcomes if outcome in ("passed", "failed")]
     if not run_outcomes:
-        return "skipped" if outcomes else "not run"
+        return "skipped" if set(outcomes) == {"skipped"} else "not run"
     passed = run_outcomes.count("passed")
     return f"yes ({passed})" if passed == len(run_outcomes) else f"{passed} of {len(run_outcomes)}"
 
 
 def main(page: Path, files: Sequence[Path]) -> int:
-    """Write the page of the reports that exist, and list the tests that failed. Returns the exit
-    status."""
+    """Write the page of the reports that exist, and list the tests that failed or could not run.
+    Returns the exit status."""
     missing = [file for file in files if not file.is_file()]
     results = read(file for file in files if file not in missing)
     failed = [
-        f"{version}: {name}"
+        f"{version}: {name}{' needs what cannot be fetched' if outcome == 'not fetched' else ''}"
         for version, outcomes in results.items()
         for name, outcome in outcomes
-        if outcome == "failed"
+        if outcome in ("failed", "not fetched")
     ]
     for problem in (*(f"{file} does not exist" for file in missing), *failed):
         print(problem, file=sys.stderr)

@@ -61,6 +61,30 @@ def test_each_feature_has_the_outcome_of_its_tests(
     ]
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "the jars of Spark&apos;s Kafka source cannot be fetched here",
+        "pip cannot fetch grpcio here: no network",
+    ],
+)
+def test_a_test_whose_needs_cannot_be_fetched_is_an_error_and_not_skipped(
+    reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skipped = (
+        f'<testcase classname="tests.upgrades.test_x" name="test_a"><skipped message="{reason}"/>'
+        '</testcase><testcase classname="tests.upgrades.test_x" name="test_b"><skipped '
+        'message="this Spark does not pass the start"/></testcase>'
+    )
+    page = tmp_path / "page.md"
+    files = [report(tmp_path, "spark-4.1.4.xml", f"<testsuite>{skipped}</testsuite>")]
+    assert main(page, files) == 1
+    assert cells(page)["Checkpoints of former releases"] == ["not run"]
+    assert capsys.readouterr().err.splitlines() == [
+        "4.1.4: tests.upgrades.test_x.test_a needs what cannot be fetched"
+    ]
+
+
 def test_a_version_without_a_report_is_an_error_and_the_page_has_the_others(tmp_path: Path) -> None:
     passed = '<testsuite><testcase classname="tests.cli.test_stop" name="test_a"/></testsuite>'
     page, files = tmp_path / "page.md", [report(tmp_path, "spark-4.1.4.xml", passed)]

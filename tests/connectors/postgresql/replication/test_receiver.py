@@ -152,10 +152,7 @@ def test_a_stream_that_waits_is_woken() -> None:
             stream.wake()
             waiting.join(60)
             assert not waiting.is_alive()
-        waiting = threading.Thread(target=stream.wait, args=(3600,), daemon=True)
-        waiting.start()
-        waiting.join(0.05)
-        assert waiting.is_alive(), "once woken, it waits no more"
-        stream.wake()
-        waiting.join(60)
+        begin = time.monotonic()
+        stream.wait(0.05)
+        assert time.monotonic() - begin > 0.04, "once woken, it waits no more"
     stream.wake()  # which is nothing, once it is closed

@@ -36,7 +36,7 @@ def opened(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Lake]:
         lake = FORMAT.open(spark, options)
     except HeadraceError as error:
         if error.code == "iceberg.jars_missing":
-            pytest.skip(error.message)
+            pytest.skip(f"the jars cannot be fetched here: {error.message}")
         raise
     yield lake
     lake.close()

@@ -246,7 +246,7 @@ def test_a_start_says_what_the_check_says(
     with pytest.raises(HeadraceError) as raised:
         FORMAT.open(spark, {"warehouse": str(tmp_path), "catalog.uri": "jdbc:postgresql://host/db"})
     if raised.value.code == "iceberg.jars_missing":
-        pytest.skip(raised.value.message)
+        pytest.skip(f"the jars cannot be fetched here: {raised.value.message}")
     assert raised.value.code == "iceberg.driver_missing"
     assert f"spark.jars.packages={DRIVERS['postgresql']}" in raised.value.remedy
     (tmp_path / "catalog.db").write_text("a text that is long enough for a header" * 20)
