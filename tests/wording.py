@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,11 +38,13 @@ def _files(root: Path) -> Iterator[Path]:
     """Yields the files of the places: those that Git knows or would add, in a repository."""
     if (root / ".git").exists():
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
-        listing = subprocess.run(
-            [*command, *_PLACES], cwd=root, stdout=subprocess.PIPE, text=True, check=True
-        )
-        yield from (root / name for name in listing.stdout.split("\0") if name)
-        return
+        # Git does not read a repository of another user.
+        with suppress(OSError, subprocess.CalledProcessError):
+            listing = subprocess.run(
+                [*command, *_PLACES], cwd=root, capture_output=True, text=True, check=True
+            )
+            yield from (root / name for name in listing.stdout.split("\0") if name)
+            return
     for place in _PLACES:
         top = root / place
         for file in [top] if top.is_file() else sorted(top.rglob("*")):

@@ -1,14 +1,19 @@
-"""Kernels of DataFrames are compiled where a DataFrame is built, if tasks run on that machine."""
+"""Where kernels are compiled: those of DataFrames where a DataFrame is built, if tasks run on that
+machine, and those of a sink also in the tasks of other machines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.datasource import InputPartition
 
 import headrace
 from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.spark.data_source import HeadraceReader
 from headrace.spark.kernels import beforehand
 from headrace.spark.kernels.needed import Kernels, document_kernels
 
@@ -41,6 +46,26 @@ def test_other_drivers_leave_it_to_their_executors(
     beforehand.compile_if_local(session, KERNELS)
     beforehand.compile_if_local(None, KERNELS)
     assert compiled == []
+
+
+class _Reader(HeadraceReader):
+    """A reader whose sink has kernels."""
+
+    def sink_kernels(self) -> Kernels:
+        return KERNELS
+
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert self.compiled == [KERNELS]
+        return iter(())
+
+    compiled: list[Kernels]
+
+
+def test_a_task_compiles_the_kernels_of_its_sink_before_it_reads(compiled: list[Kernels]) -> None:
+    reader = _Reader.__new__(_Reader)
+    reader.compiled = compiled
+    assert list(reader.read(InputPartition(0))) == []
+    assert compiled == [KERNELS]
 
 
 @pytest.mark.spark

@@ -11,7 +11,8 @@ import sys
 import threading
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numba
 import pytest
@@ -20,6 +21,7 @@ from numba.core.dispatcher import Dispatcher
 import headrace
 from headrace.connectors.registry import definitions
 from headrace.spark.kernels import compiled, compiler, needed, process
+from headrace.spark.sinks.registry import built_in as own_sinks
 from tests.spark.kernels.calls import called_in
 
 
@@ -113,6 +115,50 @@ def test_a_process_that_starts_beside_a_compilation_waits_for_it(
     second.join()
     assert compiled_by_second == []
     assert notes == [(0, 1), "waits", (1, 1)]
+
+
+def test_a_kernel_whose_files_were_deleted_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    index, code = tmp_path / "a" / "x.nbi", tmp_path / "a" / "x.nbc"
+    index.parent.mkdir()
+    for file in (index, code):
+        file.touch()
+    compiled.mark_compiled("a", "x", [index, code])
+    assert compiled.missing_kernels({"a": ("x",)}) == []
+    code.unlink()
+    assert compiled.missing_kernels({"a": ("x",)}) == [("a", "x")]
+
+
+def test_a_loaded_kernel_notes_its_files(tmp_path: Path) -> None:
+    script = (
+        "from headrace.spark.kernels import compiled, needed;"
+        "kernel = ('headrace.connect.evaluation.units', '_count_units');"
+        "compiled.load_kernel(*kernel);"
+        "print(*sorted({path.suffix for path in compiled.folder().rglob('*')}));"
+        "next(compiled.folder().rglob('*.nbc')).unlink();"
+        "print(compiled.missing_kernels({kernel[0]: (kernel[1],)}) == [kernel])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    suffixes, is_missing = run.stdout.splitlines()
+    assert {".nbc", ".nbi"} <= set(suffixes.split())
+    assert is_missing == "True"
+
+
+def test_a_kernel_of_another_packages_sink_that_cannot_be_compiled_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty: Any = SimpleNamespace(name="faulty", kernels={"no_such_module": ("read",)})
+    monkeypatch.setattr(compiled, "sinks", lambda: (*own_sinks(), faulty))
+    compiled.load_kernel("no_such_module", "read")
+    assert "The kernel no_such_module.read of the sink faulty cannot be used: " in caplog.text
+    with pytest.raises(ModuleNotFoundError):
+        compiled.load_kernel("another_module", "read")
 
 
 def test_the_log_says_once_that_another_process_compiles(

@@ -15,7 +15,7 @@ import pytest
 
 import headrace
 from headrace.config.properties.modes import ConverterName
-from headrace.connectors.registry import built_in, parse_options
+from headrace.connectors.registry import built_in, examine, parse_options
 from headrace.spark.kernels.needed import (
     OF_CONVERTERS,
     SHARED,
@@ -52,12 +52,13 @@ def path_of(module: str) -> Path | None:
 
 
 @cache
-def imports(module: str) -> frozenset[str]:
-    """The modules of headrace that a module imports at its top level."""
+def imports(module: str, *, within_functions: bool = False) -> frozenset[str]:
+    """The modules of headrace that a module imports at its top level, or anywhere."""
     path = path_of(module)
     assert path is not None
     names: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
+    parsed = ast.parse(path.read_text())
+    for node in ast.walk(parsed) if within_functions else parsed.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace"):
             names.add(node.module or "")
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
@@ -147,19 +148,20 @@ def test_a_converter_loads_what_it_declares_and_no_more() -> None:
 def test_a_sink_needs_the_kernels_that_its_folder_calls(sink: SinkDefinition) -> None:
     folder = SOURCES / "headrace" / "sinks" / sink.name.replace("-", "_")
     paths = (path.relative_to(SOURCES).with_suffix("") for path in folder.rglob("*.py"))
-    modules = [".".join(path.parts).removesuffix(".__init__") for path in paths]
+    modules = {".".join(path.parts).removesuffix(".__init__") for path in paths}
+    modules |= {name for module in modules for name in imports(module, within_functions=True)}
     assert modules
     called = kernels_under(*modules, *sink.worker_modules) - SHARED.keys()
     assert called == sink.kernels.keys() - SHARED.keys()
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"mode": "replica", "promoted.keys.d.c": "a.b bigint"}], ids=str
+    "options", [{}, {"mode": "replica", "promoted.keys.d.c": "a BIGINT"}], ids=str
 )
 @pytest.mark.parametrize("sink", sinks(), ids=lambda sink: sink.name)
 def test_a_sink_declares_what_it_needs_with_some_options(
     sink: SinkDefinition, options: dict[str, str]
 ) -> None:
     of_sink = {f"headrace.sink.{name}": text for name, text in options.items()}
-    config = parse_options({**DATABASE, "headrace.sink.type": sink.name, **of_sink})
+    config, _ = examine({**DATABASE, "headrace.sink.type": sink.name, **of_sink})
     assert {*listed(sink.kernels_of(config))} <= {*listed(sink.kernels)}
