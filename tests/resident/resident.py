@@ -17,6 +17,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.spark.forking import Template
+
 _CLIENT = Path(__file__).with_name("client.py")
 _SCRIPT = """#!/bin/sh
 exec "{python}" -I -S "{client}" "{socket}" "$@"
@@ -44,12 +46,11 @@ class Resident:
             _SCRIPT.format(python=sys.executable, client=_CLIENT, socket=self._socket)
         )
         self.program.chmod(0o755)
-        # What Spark's workers call may be of the tests.
-        path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
+        self._template = Template()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _SERVER, str(self._socket)],
-                cwd=_ROOT, env={**os.environ, "PYTHONPATH": path},
+                cwd=_ROOT, env=os.environ | self._template.environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + _STARTS_WITHIN_S
@@ -107,4 +108,5 @@ class Resident:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._template.close()
         shutil.rmtree(self._folder, ignore_errors=True)

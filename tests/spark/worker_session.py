@@ -3,7 +3,6 @@ had."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from headrace.spark.jvm.maven import NotFetched, fetch_jars
 from headrace.spark.session import build_session
 from tests.servers.s3 import has_s3
 from tests.sinks.lake.jars import delta_jars, iceberg_jars, spark_delta_jars
+from tests.spark.forking import Template
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,6 @@ _NOT_FETCHED = ("spark.jars_not_found", "spark.no_java")
 """Codes of errors without jars."""
 _WITH_SPARK = ("spark-", "scala-", "hadoop-", "slf4j-", "jsr305", "lz4-", "snappy-")
 """Jars that a session has, or that Kafka's client finds there in other releases."""
-_ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
@@ -81,6 +80,7 @@ class WorkerSession:
         self._warehouse = warehouse
         self._jvm: DriverJvm | None = None
         self._session: SparkSession | None = None
+        self.template: Template | None = None
 
     def get(self) -> SparkSession:
         """The session, which runs."""
@@ -96,8 +96,9 @@ class WorkerSession:
             self._jvm = DriverJvm(lambda line: print(line, file=sys.stderr))
             with pytest.MonkeyPatch.context() as patch:
                 # Workers import transforms of the tests.
-                paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
-                patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+                self.template = Template()
+                for name, text in self.template.environment.items():
+                    patch.setenv(name, text)
                 self._session = build_session(
                     "tests", master="local[2,2]", settings=settings, jvm=self._jvm
                 )
@@ -120,4 +121,6 @@ class WorkerSession:
         if self._session is not None and self._jvm is not None:
             self._session.stop()
             self._jvm.close()
-        self._session = self._jvm = None
+        if self.template is not None:
+            self.template.close()
+        self._session = self._jvm = self.template = None

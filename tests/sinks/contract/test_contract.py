@@ -52,7 +52,6 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
 @pytest.mark.parametrize(  # Kafka: tests/chaos
     "subject",
     some_of_all(
-        "iceberg",
         "delta history",
         "event-log parquet",
         of=(*SINKS, *MODES, "event-log parquet", "iceberg on S3"),

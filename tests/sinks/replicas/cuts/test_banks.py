@@ -105,7 +105,7 @@ def next_cut(replication: Replication, former: ConsistentVersions | None) -> Con
 @pytest.mark.parametrize(
     ("replication", "count"),
     [
-        ("delta", 20),
+        ("delta", 8),
         pytest.param("delta", 100, marks=pytest.mark.chaos),
         pytest.param("iceberg", 100, marks=pytest.mark.chaos),
     ],
