@@ -30,7 +30,7 @@ _MAX_AT_ONCE = 8
 """The most processes that compile; each takes up to 250 MB. More would only wait for the longest
 kernel."""
 _LONGEST_S = 900
-"""Seconds that a compilation takes at most, on any machine."""
+"""Seconds that a process waits for another one that compiles."""
 _FIRST = (
     "parse_batch",
     "parse_texts",
@@ -56,8 +56,8 @@ def die_with_parent() -> None:
 @contextmanager
 def _only_compiler(wait: Wait = lambda: None) -> Iterator[None]:
     """Let one process compile at a time: others wait, and load its kernels. They compile for
-    themselves if the file system has no locks, or if the other one takes longer than a
-    compilation."""
+    themselves if the file system has no locks, or if the other one takes longer than
+    `_LONGEST_S`."""
     folder().mkdir(parents=True, exist_ok=True)
     deadline = Deadline(_LONGEST_S)
     with (folder() / "compiling.lock").open("a") as lock:  # released when it is closed
