@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import headrace
+from headrace.connect import cache_folders
 from headrace.connect.cache_folders import cache_folder, kernel_folder
 
 Folder = Callable[[Path], Path]
@@ -80,6 +81,20 @@ def test_in_a_shared_cache_every_user_has_his_own(
     assert other != first
     assert list(other.iterdir()) == []
     assert folder(tmp_path) == other
+
+
+def test_a_folder_whose_parent_another_user_owns_is_not_used(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        status = real(path)
+        uid = os.geteuid() + 1 if path == tmp_path / "cache" else status.st_uid
+        return os.stat_result((*status[:4], uid, *status[5:]))
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert folder(tmp_path).parent.parent == tmp_path / "temporary"
 
 
 def test_a_link_is_not_followed(folder: Folder, tmp_path: Path) -> None:
@@ -170,27 +185,62 @@ def test_a_user_without_a_home_has_a_temporary_one(
     assert mode(root) == 0o700
 
 
-@pytest.mark.parametrize("writable_by_others", [False, True])
-def test_kernels_of_a_folder_that_cannot_be_written_are_copied_unless_others_can_write_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, writable_by_others: bool
-) -> None:
-    image, temporary = tmp_path / "image", tmp_path / "temporary"
-    compiled = image / DIGEST / "compiled-here" / "module.kernel"
-    code = image / DIGEST / "module" / "kernel.nbc"
-    for file in (compiled, code):
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of kernels that this user cannot write."""
+    image = tmp_path / "image"
+    for name in ("compiled-here/module.kernel", "module/kernel.nbc"):
+        file = image / DIGEST / name
         file.parent.mkdir(parents=True)
-        file.write_text(file.name)
-    temporary.mkdir()
-    if writable_by_others:
-        code.chmod(0o666)
+        file.write_text(name)
+    (image / DIGEST / "compiling.lock").touch(0o666)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(cache_folders, "_replaced", None)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(image))
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     # Root may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, _mode: image not in Path(path).parents)
+    return image
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+KERNELS = {"compiled-here/module.kernel", "module/kernel.nbc"}
+
+
+def test_kernels_of_a_folder_that_cannot_be_written_are_copied(image: Path, tmp_path: Path) -> None:
     copied = kernel_folder(DIGEST)
-    assert temporary in copied.parents
-    files = {str(path.relative_to(copied)) for path in copied.rglob("*") if path.is_file()}
-    assert "compiled-here/module.kernel" in files
-    assert ("module/kernel.nbc" in files) is not writable_by_others
-    assert mode(copied / "compiled-here") == 0o700
+    assert tmp_path / "temporary" in copied.parents
+    assert files_in(copied) == KERNELS
+    assert mode(copied) == mode(copied / "module") == 0o700
+    assert list(copied.parent.iterdir()) == [copied]
     assert kernel_folder(DIGEST) == copied
+
+
+def test_they_are_copied_also_where_no_folder_lasts(image: Path, tmp_path: Path) -> None:
+    (tmp_path / "temporary" / f"headrace-kernels-{os.geteuid()}").touch()
+    kernel_folder("sources")
+    assert files_in(kernel_folder(DIGEST)) == KERNELS
+
+
+@pytest.mark.parametrize("changed", ["module", "module/kernel.nbc"])
+def test_files_that_others_can_write_are_not_copied(image: Path, changed: str) -> None:
+    (image / DIGEST / changed).chmod(0o777)
+    assert files_in(kernel_folder(DIGEST)) == {"compiled-here/module.kernel"}
+
+
+def test_nothing_is_copied_from_a_folder_of_another_user(
+    image: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        status = real(path)
+        uid = os.geteuid() + 1 if path == image / DIGEST else status.st_uid
+        return os.stat_result((*status[:4], uid, *status[5:]))
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert files_in(kernel_folder(DIGEST)) == set()
+    assert "other users may have written them" in caplog.text

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -34,43 +35,54 @@ def kernel_folder(digest: str) -> Path:
     If it is a new temporary one, `$NUMBA_CACHE_DIR` is set to it, so that child processes use it,
     too. The kernels of a folder that cannot be written, as in an image with a read-only file
     system, are copied. Raises OSError as `cache_folder` does."""
+    global _replaced
     configured = os.environ.get("NUMBA_CACHE_DIR")
-    kernels = Path(configured) if configured else _root() / "kernels"
+    kernels = (Path(configured) if configured else _root() / "kernels").absolute()
+    existing = (_replaced or kernels) / digest
     folder = lasting_folder(kernels / digest, _KERNELS if configured else _CACHES)
-    if folder is not None:
-        if folder != kernels / digest:
-            _copy_kernels(kernels / digest, folder)
-        return folder
-    fresh = Path(tempfile.mkdtemp(prefix=_KERNELS))
-    log.warning(
-        "kernels cannot be kept: neither %s nor a folder in %s is this user's own; they are "
-        "compiled into %s, for this process and those that it starts",
-        kernels,
-        fresh.parent,
-        fresh,
-    )
-    os.environ["NUMBA_CACHE_DIR"] = str(fresh)
-    (fresh / digest).mkdir(mode=0o700)
-    _copy_kernels(kernels / digest, fresh / digest)
-    return fresh / digest
+    if folder is None:
+        fresh = Path(tempfile.mkdtemp(prefix=_KERNELS))
+        log.warning(
+            "kernels cannot be kept: neither %s nor a folder in %s is this user's own; they are "
+            "compiled into %s, for this process and those that it starts",
+            kernels,
+            fresh.parent,
+            fresh,
+        )
+        os.environ["NUMBA_CACHE_DIR"] = str(fresh)
+        _replaced = kernels
+        folder = fresh / digest
+        folder.mkdir(mode=0o700)
+    if folder != existing:
+        _copy_kernels(existing, folder)
+    return folder
+
+
+_replaced: Path | None = None
+"""The folder of all kernels, where a new temporary one took its place."""
 
 
 def _copy_kernels(source: Path, target: Path) -> None:
-    """Copy compiled kernels into a folder that has none, unless somebody else than root and this
-    user may have written them. The files that say which kernels are compiled come last."""
+    """Copy compiled kernels into an empty folder, as a whole or not at all. Files that somebody
+    else than root and this user may have written are left out, and those that cannot be read."""
+    copy = None
     try:
-        if any(target.iterdir()) or not is_trusted(source):
+        if any(target.iterdir()) or not source.is_dir():
             return
-        folders = [each for each in source.iterdir() if each.is_dir() and is_trusted(each)]
-        for folder in sorted(folders, key=lambda folder: folder.name.startswith("compiled-")):
-            copy = target / folder.name
-            copy.mkdir(mode=0o700)
-            for file in folder.iterdir():
-                written = copy / f"{file.name}.copy"
-                shutil.copyfile(file, written)
-                written.replace(copy / file.name)
+        if not is_trusted(source):
+            log.warning("kernels in %s are not used: other users may have written them", source)
+            return
+        copy = Path(tempfile.mkdtemp(prefix=f".{source.name}-", dir=target.parent))
+        for file in source.glob("*/*"):
+            with suppress(OSError):
+                if is_trusted(file.parent) and is_trusted(file):
+                    (copy / file.parent.name).mkdir(mode=0o700, exist_ok=True)
+                    shutil.copyfile(file, copy / file.parent.name / file.name)
+        copy.rename(target)
     except OSError as error:  # what is missing is compiled
         log.debug("kernels of %s were not copied: %s", source, error)
+        if copy is not None:
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def _root() -> Path:

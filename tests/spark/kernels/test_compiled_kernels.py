@@ -131,6 +131,17 @@ def test_a_kernel_whose_files_were_deleted_is_compiled_again(
     assert compiled.missing_kernels({"a": ("x",)}) == [("a", "x")]
 
 
+@pytest.mark.parametrize("content", [b"", b"\377\376", b"files 1\n" + b"x" * 300, b"files 2\na\n"])
+def test_a_stamp_that_is_not_whole_is_as_good_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    (tmp_path / "a").touch()
+    compiled.mark_compiled("a", "x")
+    compiled._stamp("a", "x").write_bytes(content)
+    assert compiled.missing_kernels({"a": ("x",)}) == [("a", "x")]
+
+
 def test_a_loaded_kernel_notes_its_files(tmp_path: Path) -> None:
     script = (
         "from headrace.spark.kernels import compiled, needed;"

@@ -61,6 +61,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="all kernels, as without a name")
     parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    os.umask(os.umask(0o022) | 0o022)  # kernels that others could write are not used
     if options.progress:
         die_with_parent()
         compile_kernels(_read(options.name), print_progress, _print_wait)

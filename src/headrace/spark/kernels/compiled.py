@@ -59,19 +59,27 @@ def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:
 
 
 def _is_compiled(module: str, name: str) -> bool:
+    """Return whether the stamp of a kernel is whole, and its files exist."""
     try:
-        files = _stamp(module, name).read_text("utf-8").splitlines()
-    except OSError:
+        count, *files = _stamp(module, name).read_text("utf-8").splitlines()
+        return count == _count(files) and all((folder() / file).is_file() for file in files)
+    except (OSError, ValueError):
         return False
-    return all((folder() / file).exists() for file in files)
+
+
+def _count(files: Sequence[str]) -> str:
+    """Return the first line of a stamp."""
+    return f"files {len(files)}"
 
 
 def mark_compiled(module: str, name: str, files: Sequence[Path] = ()) -> None:
-    """Note that this kernel is compiled, into these files."""
+    """Note that this kernel is compiled, into these files; those outside of `folder()` do not
+    count."""
+    own = [str(file.relative_to(folder())) for file in files if file.is_relative_to(folder())]
     stamp = _stamp(module, name)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     written = stamp.with_name(f"{stamp.name}.{os.getpid()}")
-    written.write_text("".join(f"{os.path.relpath(file, folder())}\n" for file in files), "utf-8")
+    written.write_text("".join(f"{line}\n" for line in (_count(own), *own)), "utf-8")
     written.replace(stamp)
 
 
