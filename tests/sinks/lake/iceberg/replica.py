@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
@@ -72,7 +73,7 @@ class KeptTable:
     ) -> TableChange:
         """The files of a batch."""
         keys = {each["id"] for each in rows} | set(deleted)
-        name = f"b{self.batch}-{id(begun):x}"
+        name = f"b{self.batch}-{uuid4()}"
         vectors: list[tuple[DataFile, str, int]] = []
         removed = []
         for place, file in enumerate(begun.files):
@@ -146,7 +147,7 @@ def compact(table: LakeTable, properties: Mapping[str, str] | None = None) -> in
             read = pq.read_table(opened)
         tables.append(read.take([at for at in range(read.num_rows) if at not in dead]))
     rows = pa.concat_tables(tables)
-    added = [begun.storage.write_rows(rows, f"compacted-{id(begun):x}")]
+    added = [begun.storage.write_rows(rows, f"compacted-{uuid4()}")]
     begun.commit(
         TableChange(added, removed=begun.files, is_compaction=True), dict(properties or {})
     )

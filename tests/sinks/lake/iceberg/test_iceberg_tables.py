@@ -8,6 +8,7 @@ import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -285,7 +286,7 @@ def expire_all(table: IcebergTable) -> None:
 def overwrite(table: IcebergTable, rows: list[dict[str, Any]]) -> None:
     """Replace the rows of a file with as many rows, as an UPDATE of another writer does."""
     begun = table.begin(NO_CHANGE)
-    added = begun.storage.write_rows(table_of(EVERY_TYPE, rows), f"somebody-else-{id(begun):x}")
+    added = begun.storage.write_rows(table_of(EVERY_TYPE, rows), f"somebody-else-{uuid4()}")
     begun.commit(
         TableChange([added], removed=[file for file in begun.files if file.rows == len(rows)]), {}
     )
