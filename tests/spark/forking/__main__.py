@@ -20,6 +20,7 @@ import numpy as np
 
 from headrace.connectors.registry import built_in, has_driver
 from headrace.spark.daemon import preload
+from headrace.spark.query.status_files import parent_of
 from headrace.spark.starting.collection import collection_paused
 from headrace.spark.starting.process import RUNNER, begin
 
@@ -129,6 +130,8 @@ def main(place: str) -> None:
     os.chdir(request["folder"])
     sys.path[:] = request["path"]
     sys.argv = [RUNNER]
+    # The parent by which a source and Spark find each other is that of the process that waits.
+    os.getppid = lambda: parent_of(request["process"]) or 1
     random.seed()
     np.random.seed()
     begin(RUNNER)

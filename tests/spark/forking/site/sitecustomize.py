@@ -23,7 +23,12 @@ def _fork_from(place: str) -> None:
             template.connect(place)
         except OSError:
             return
-        request = {"environment": dict(os.environ), "folder": os.getcwd(), "path": sys.path}
+        request = {
+            "environment": dict(os.environ),
+            "folder": os.getcwd(),
+            "path": sys.path,
+            "process": os.getpid(),
+        }
         text = json.dumps(request).encode()
         socket.send_fds(template, [struct.pack(">i", len(text))], [0, 1, 2])
         template.sendall(text)
