@@ -1,4 +1,4 @@
-"""Source processes of the tests' session are forks of a template, as others in all else."""
+"""Source processes of the tests' session are forks of a template, and end as others do."""
 
 from __future__ import annotations
 

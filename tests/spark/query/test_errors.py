@@ -26,6 +26,13 @@ def text_of(call: Callable[[], object]) -> str:
     return "nothing"
 
 
+def wait_while(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 300
+    while condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.spark
 @pytest.mark.postgres
 def test_every_mistake_is_answered_in_one_sentence(
@@ -61,8 +68,7 @@ def test_every_mistake_is_answered_in_one_sentence(
     }
     away = stream().options(**headrace.options({**right, **retries}, database_port=1))
     query = started(away, "away")
-    while query.isActive and headrace.status(query).error is None:
-        time.sleep(0.05)
+    wait_while(lambda: query.isActive and headrace.status(query).error is None)
     status = headrace.status(query)
     answers["given up"] = [text_of(query.awaitTermination)]
     given_up = headrace.error(query)
@@ -70,8 +76,7 @@ def test_every_mistake_is_answered_in_one_sentence(
 
     going = {**right, named: str(tmp_path / "right")}
     query = started(stream().options(**headrace.options(going)), "right")
-    while query.isActive and headrace.status(query).state != "streaming":
-        time.sleep(0.05)
+    wait_while(lambda: query.isActive and headrace.status(query).state != "streaming")
     assert (headrace.status(query).state, headrace.error(query)) == ("streaming", None)
     query.stop()
     assert (headrace.status(query).state, headrace.error(query)) == ("stopped", None)
